@@ -15,6 +15,7 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from common import program
@@ -29,29 +30,29 @@ from common.pairs.user_error import printable, width_of
 def measure(args: Namespace, pairs: list[Pair]) -> int:
     """Measure, print, write files. Returns the exit status."""
     from common.engine import runner
-    from common.record import load
-    from common.record.files import is_replaceable, noting
+    from common.record import record_file
+    from common.record.files import is_replaceable, note_errors
     from common.show import console
 
     unwritten = list[str]()
 
-    def keep(record: Any, is_last: bool = False) -> None:
+    def save_progress(record: Any, is_last: bool = False) -> None:
         unwritten.clear()
         if args.json and record.pairs:  # a run that is stopped before its first result replaces no file
-            with noting(unwritten):
+            with note_errors(unwritten):
                 if is_last or is_replaceable(args.json):  # a pipe or a device gets one record, not one a pair
-                    load.save_record(record, args.json)
+                    record_file.save_record(record, args.json)
 
     with interrupt.hold_signals():
-        with console.measuring(len(pairs)) as (on_progress, on_neighbours):
-            calls = {"on_progress": on_progress, "on_record": keep, "on_neighbours": on_neighbours}
+        with console.measurement_progress(len(pairs)) as (on_progress, on_neighbours):
+            calls = {"on_progress": on_progress, "on_record": save_progress, "on_neighbours": on_neighbours}
             record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, **calls)
-        keep(record, is_last=True)
+        save_progress(record, is_last=True)
         present(args, pairs, record, unwritten)
         if interrupted := record.environment["interrupted"]:
             print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
         elif args.profile:
-            from common.cli.profile import profile_pairs
+            from common.cli.inspect_pairs import profile_pairs
 
             for chapter, group in groupby(pairs, lambda pair: pair.chapter):
                 profile_pairs(list(group), ROOT / "results" / chapter, args.device)
@@ -64,11 +65,11 @@ def present(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str
     """Write a record as was asked, then print it. `unwritten` gets what fails. Returns the exit status."""
     from common.show.console import make_console, print_record, print_spent
 
-    written = write(args, pairs, record, unwritten)  # first: a closed pipe or a full disk ends the printing
+    lines = write(args, pairs, record, unwritten)  # first: a closed pipe or a full disk ends the printing
     print_record(record, make_console(), pairs, args.stats)
     if args.verbose:
         print_spent(record, make_console())
-    for line in written:
+    for line in lines:
         print(printable(line))
     for problem in unwritten:
         print(f"benchmark.py: {problem}", file=sys.stderr)
@@ -79,29 +80,29 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
     """Write the plot, Markdown and records that were asked for. Returns lines to print."""
     from common.engine.runner import has_failed
     from common.record import store
-    from common.record.files import noting
+    from common.record.files import note_errors
 
     lines = []
     if args.plot and any(row.ratio for pair in record.pairs for row in pair.rows):
         from common.show import heatmap, plot
 
-        with noting(unwritten):
-            plot.save(heatmap.for_record(record), args.plot)
+        with note_errors(unwritten):
+            plot.save(heatmap.figure_for(record), args.plot)
     elif args.plot:
         lines.append(f"{args.plot} not drawn: nothing was timed")
     if args.markdown and record.pairs:
         from common.show.summary import save_markdown
 
-        with noting(unwritten):
+        with note_errors(unwritten):
             save_markdown(record, args.markdown, args.stats)
     for chapter, group in groupby(record.pairs, lambda pair: pair.chapter) if args.record else ():
         part = replace(record, pairs=list(group))
-        is_whole = args.only == "*" and not (has_failed(part) or record.environment["interrupted"])
+        is_complete = args.only == "*" and not (has_failed(part) or record.environment["interrupted"])
         of_chapter = [pair for pair in pairs if pair.chapter == chapter]
-        kept, left_out = (part, []) if is_whole else store.whole(part, of_chapter)
+        recordable, left_out = (part, []) if is_complete else store.recordable_part(part, of_chapter)
         lines += left_out
-        with noting(unwritten):
-            lines += [f"recorded in {path}" for path in store.keep_record(kept)]
+        with note_errors(unwritten):
+            lines += [f"recorded in {path}" for path in store.keep_record(recordable)]
     return lines
 
 
@@ -114,13 +115,17 @@ def run(args: Namespace) -> int:
         with interrupt.hold_signals():
             console.print_limits(*runner.survey_apart(args.device), console.make_console())
         return 0
+    if args.new:
+        from common.cli.skeletons import new_pair
+
+        return new_pair(Path(args.new[0]), args.new[1])
     if args.compare:
         from common.cli.regression_check import compare_files
 
         return compare_files(*args.compare)
     if args.show:
         from common.record.files import check_writable
-        from common.record.load import load_record
+        from common.record.record_file import load_record
 
         if args.markdown:
             check_writable(args.markdown)
@@ -137,7 +142,7 @@ def run(args: Namespace) -> int:
     if left_out := pairs_without(pairs, args.size):
         print(f"left out, because they have no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
     if args.xray:
-        from common.cli.xray_pairs import xray_pairs
+        from common.cli.inspect_pairs import xray_pairs
 
         return xray_pairs(args, pairs)
     return measure(args, pairs)

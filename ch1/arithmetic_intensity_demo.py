@@ -19,7 +19,7 @@ from typing import Any
 
 from script import Parser, Timing, positive, say, si, spread, start, timed, where
 
-from common.program import picture
+from common.program import picture_path
 from common.record.files import check_writable
 
 FLOPS = tuple(1 << k for k in range(10))  # 1 to 512 per element; 1 is a lone addition
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--elements", type=positive, help=elements)
     parser.add_argument("--repeats", type=positive, default=5, help="warm calls of each chain (default 5)")
     plot = "the plot's file (default arithmetic_intensity_demo.png in the current folder)"
-    parser.add_argument("--output", type=picture, default=Path("arithmetic_intensity_demo.png"), help=plot)
+    parser.add_argument("--output", type=picture_path, default=Path("arithmetic_intensity_demo.png"), help=plot)
     args = parser.parse_args()
     if args.elements and (args.elements % 4 or args.elements > MOST):
         parser.error(f"--elements {args.elements}: not a multiple of 4 up to {MOST}")

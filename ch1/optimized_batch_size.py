@@ -23,12 +23,6 @@ def inputs(samples=8192, width=256, layers=20, device="cuda"):
     return {"x": torch.randn(samples, width, device=device), **parameters(layers, width, device)}
 
 
-def cost(x, w_weights, w_biases):
-    parameter_bytes = sum(w.nbytes for w in w_weights + w_biases)
-    flops = sum(2 * len(x) * weight.numel() for weight in w_weights)
-    return {"fp32_flops": flops, "dram_bytes": 2 * x.nbytes + parameter_bytes}  # read x and all parameters, write y
-
-
 def setup(x, w_weights, w_biases):
     return {"model": build(w_weights, w_biases)}
 

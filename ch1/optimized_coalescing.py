@@ -24,14 +24,6 @@ def inputs(n=67_108_864, device="cuda"):
     return {"x": torch.randn(n, device=device)}
 
 
-def reference(x):
-    return x * x
-
-
-def cost(x):
-    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
-
-
 @triton.jit
 def square_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     pid = tl.program_id(0)

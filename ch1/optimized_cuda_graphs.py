@@ -27,12 +27,6 @@ def inputs(batch=32, width=256, layers=20, device="cuda"):
     return {"x": torch.randn(batch, width, device=device), **parameters(layers, width, device)}
 
 
-def cost(x, w_weights, w_biases):
-    parameter_bytes = sum(w.nbytes for w in w_weights + w_biases)
-    flops = sum(2 * len(x) * weight.numel() for weight in w_weights)
-    return {"fp32_flops": flops, "dram_bytes": 2 * x.nbytes + parameter_bytes}  # read x and all parameters, write y
-
-
 def setup(x, w_weights, w_biases):
     model = build(w_weights, w_biases)
     static_x = x.clone()

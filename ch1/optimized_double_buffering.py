@@ -28,10 +28,6 @@ def inputs(chunks=8, n=2048, device="cuda"):
     return {"x": x, "out": out, "w_weight": torch.randn(n, n, device=device) / n**0.5}
 
 
-def cost(x, out, w_weight):
-    return {"h2d_bytes": x.nbytes, "d2h_bytes": out.nbytes, "fp32_flops": 2 * x.numel() * len(w_weight)}
-
-
 def setup(x, out, w_weight):
     chunk = [torch.empty_like(x[0], device=w_weight.device) for _ in range(2)]
     streams = [torch.cuda.Stream(), torch.cuda.Stream()]

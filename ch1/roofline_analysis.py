@@ -17,7 +17,7 @@ from typing import Any
 
 from script import Parser, Timing, positive, say, si, spread, start, timed, where
 
-from common.program import picture
+from common.program import picture_path
 from common.record.files import check_writable
 
 ELEMENTS = {"cpu": 1 << 25, "cuda": 1 << 27}  # 128 and 512 MiB of float32 an array: more than most caches hold
@@ -94,7 +94,7 @@ def product(side: int, precision: str, device: str) -> Call:
 def main() -> None:
     parser = Parser(__doc__)
     plot = "the plot's file (default roofline_plot.png in the current folder)"
-    parser.add_argument("--output", type=picture, default=Path("roofline_plot.png"), help=plot)
+    parser.add_argument("--output", type=picture_path, default=Path("roofline_plot.png"), help=plot)
     parser.add_argument("--repeats", type=positive, default=7, help="warm calls of each operation (default 7)")
     parser.add_argument("--quick", action="store_true", help="a short try: small arrays, which a cache may hold")
     args = parser.parse_args()
@@ -152,7 +152,7 @@ def print_operations(timings: list[tuple[Operation, Timing]], limits: dict[str, 
         rows.append([operation.name, f"{operation.intensity:.3g}", *rates, *shares, *times])
     shares_and_times = ("of roof", "of datasheet", "warm, ms (min-max)", "first, ms")
     headings = ("operation", "FLOP/B", "FLOP/s", "bytes/s", "bound", *shares_and_times)
-    print_table("operations, each against its roof", headings, rows, make_console(), whole=True)
+    print_table("operations, each against its roof", headings, rows, make_console(), whole_cells=True)
 
 
 def part_of_roof(operation: Operation, timing: Timing, limits: dict[str, Any]) -> float:

@@ -54,7 +54,7 @@ def show(args: argparse.Namespace, device: str) -> int:
     from common.hardware import sheet as sheets
     from common.hardware.plots import figures
     from common.hardware.sheet_text import print_sheet
-    from common.record.files import RECORDED, check_writable, noting
+    from common.record.files import RECORDED, check_writable, note_errors
     from common.show.console import make_console
     from common.show.plot import save
 
@@ -67,7 +67,7 @@ def show(args: argparse.Namespace, device: str) -> int:
     unwritten: list[str] = []
     sheet = sheets.cached_or_measured(device, args.fresh, on_progress, unwritten=unwritten)
     print_sheet(sheet, make_console())
-    with noting(unwritten):
+    with note_errors(unwritten):
         if args.record:
             print(f"recorded in {sheets.keep(sheet)}")
         folder = args.plot or sheets.cache_file(sheet.environment["device"]).parent

@@ -53,14 +53,6 @@ def inputs(n=268_435_456, device="cuda"):
     return {"x": cupy.random.randint(0, 256, n, dtype=cupy.uint8)}
 
 
-def reference(x):
-    return cupy.bincount(x, minlength=256).astype(cupy.uint32)
-
-
-def cost(x):
-    return {"dram_bytes": x.nbytes}  # read x; the counts are 1 KiB
-
-
 def setup(x):
     sms = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["multiProcessorCount"]
     return {"blocks": 2 * sms}

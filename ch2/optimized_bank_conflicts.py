@@ -38,14 +38,6 @@ def inputs(rows=8192, columns=8192, device="cuda"):
     return {"x": cupy.random.uniform(-1, 1, (rows, columns), dtype=cupy.float32)}
 
 
-def reference(x):
-    return cupy.ascontiguousarray(x.T)
-
-
-def cost(x):
-    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
-
-
 def run(x):
     rows, columns = x.shape
     y = cupy.empty((columns, rows), dtype=cupy.float32)

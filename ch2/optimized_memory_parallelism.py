@@ -43,14 +43,6 @@ def inputs(n=67_108_864, device="cuda"):
     return {name: cupy.random.uniform(-1, 1, n, dtype=cupy.float32) for name in ("a", "b")}
 
 
-def reference(a, b):
-    return a + b
-
-
-def cost(a, b):
-    return {"dram_bytes": 3 * a.nbytes}  # read a and b, write y
-
-
 def setup(a, b):
     return {"sms": cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["multiProcessorCount"]}
 

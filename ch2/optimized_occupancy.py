@@ -36,14 +36,6 @@ def inputs(blocks=131_072, device="cuda"):
     return {"x": cupy.random.uniform(-1, 1, (blocks, THREADS, 4), dtype=cupy.float32)}
 
 
-def reference(x):
-    return cupy.ascontiguousarray(x[:, ::-1])
-
-
-def cost(x):
-    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
-
-
 def run(x):
     y = cupy.empty_like(x)
     reverse((len(x),), (THREADS,), (x, y))

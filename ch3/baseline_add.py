@@ -25,22 +25,7 @@ SIZES = {
     "check/bf16": {"rows": 65, "columns": 31, "dtype": "bfloat16"},
     "count": {"rows": 64, "columns": 1024},
     "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 a matrix: larger than any L2
-    "small/256x256": {"rows": 256, "columns": 256}, "small/512x512": {"rows": 512, "columns": 512},
-    "small/1024x1024": {"rows": 1024, "columns": 1024},
-    "small/1024x1024/fp16": {"rows": 1024, "columns": 1024, "dtype": "float16"},
-    "medium/2048x2048": {"rows": 2048, "columns": 2048}, "medium/4096x1024": {"rows": 4096, "columns": 1024},
-    "medium/1024x4096": {"rows": 1024, "columns": 4096},
-    "medium/2048x2048/fp16": {"rows": 2048, "columns": 2048, "dtype": "float16"},
-    "medium/2048x2048/bf16": {"rows": 2048, "columns": 2048, "dtype": "bfloat16"},
-    "large/4096x4096": {"rows": 4096, "columns": 4096}, "large/8192x2048": {"columns": 2048}, "large/8192x8192": {},
-    "large/16384x4096": {"rows": 16_384, "columns": 4096}, "large/8192x8192/fp16": {"dtype": "float16"},
-    "large/8192x8192/bf16": {"dtype": "bfloat16"},
-    "xlarge/16384x16384": {"rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
-    "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
-    "batch/32x128x768/fp16": {"rows": 4096, "columns": 768, "dtype": "float16"},
-    "batch/32x128x768/bf16": {"rows": 4096, "columns": 768, "dtype": "bfloat16"},
-    "odd/8191x8193": {"rows": 8191, "columns": 8193},  # an odd number of elements
-    "odd/8191x8193/bf16": {"rows": 8191, "columns": 8193, "dtype": "bfloat16"},
+    "large/8192x8192/fp16": {"dtype": "float16"},
 }  # fmt: skip
 
 

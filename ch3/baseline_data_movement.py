@@ -33,18 +33,7 @@ SIZES = {
     "check/broadcast/fp16": {"op": "broadcast", "rows": 3, "columns": 2049, "dtype": "float16"},
     "count": {"op": "transpose", "rows": 256, "columns": 256},
     "default": {"op": "cat", "columns": 4096},  # 128 MiB of float32 a matrix, twice that the result: beyond any L2
-    "small/transpose": {"op": "transpose", "rows": 512, "columns": 512},
-    "small/cat": {"op": "cat", "rows": 512, "columns": 512},
-    "medium/transpose": {"op": "transpose", "rows": 2048, "columns": 2048},
-    "medium/stack": {"op": "stack", "rows": 2048, "columns": 2048},
-    "medium/cat": {"op": "cat", "rows": 2048, "columns": 2048},
-    "medium/broadcast": {"op": "broadcast", "rows": 2048, "columns": 2048},
-    "large/transpose": {"op": "transpose"}, "large/stack": {"op": "stack"}, "large/cat": {},
-    "large/broadcast": {"op": "broadcast"}, "large/transpose/fp16": {"op": "transpose", "dtype": "float16"},
-    "large/cat/fp16": {"dtype": "float16"}, "large/broadcast/fp16": {"op": "broadcast", "dtype": "float16"},
-    "xlarge/transpose": {"op": "transpose", "rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
-    "batch/cat/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
-    "batch/transpose/32x128x768": {"op": "transpose", "rows": 4096, "columns": 768},
+    "large/transpose": {"op": "transpose"}, "large/stack": {"op": "stack"}, "large/broadcast": {"op": "broadcast"},
 }  # fmt: skip
 PAIRED = ("stack", "cat")  # operations that take two matrices
 

@@ -23,20 +23,13 @@ SIZES = {
     "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 1},
     "check/row": {"rows": 1, "columns": 1025}, "check/tail": {"rows": 33, "columns": 517},
     "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
-    "check/bf16": {"rows": 33, "columns": 513, "dtype": "bfloat16"},
-    "check/aligned": {"rows": 17, "columns": 1040}, "check/column": {"rows": 1040, "columns": 1},
-    "check/by8": {"rows": 17, "columns": 1032, "dtype": "float16"}, "check/by4": {"rows": 17, "columns": 1036},
-    "check/by2": {"rows": 17, "columns": 1034, "dtype": "bfloat16"},
+    "check/bf16": {"rows": 33, "columns": 513, "dtype": "bfloat16"}, "check/aligned": {"rows": 17, "columns": 1040},
+    "check/column": {"rows": 1040, "columns": 1}, "check/by8": {"rows": 17, "columns": 1032, "dtype": "float16"},
+    "check/by4": {"rows": 17, "columns": 1036}, "check/by2": {"rows": 17, "columns": 1034, "dtype": "bfloat16"},
     "check/wide": {"rows": 3, "columns": 1651, "dtype": "float16"},
     "count": {"rows": 256, "columns": 512},
     "default": {"rows": 8192, "columns": 4096},  # 128 MiB of float32 a matrix: larger than any L2
-    "small/512x512": {"rows": 512, "columns": 512}, "medium/2048x2048": {"rows": 2048, "columns": 2048},
-    "medium/2048x2048/fp16": {"rows": 2048, "columns": 2048, "dtype": "float16"},
-    "large/8192x4096/fp16": {"dtype": "float16"}, "large/8192x4096/bf16": {"dtype": "bfloat16"},
-    "large/8192x8192": {"columns": 8192}, "large/8192x8192/fp16": {"columns": 8192, "dtype": "float16"},
-    "xlarge/16384x16384": {"rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
-    "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
-    "batch/32x128x768/fp16": {"rows": 4096, "columns": 768, "dtype": "float16"},
+    "small/512x512": {"rows": 512, "columns": 512},
 }  # fmt: skip
 
 

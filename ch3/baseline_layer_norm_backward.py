@@ -24,19 +24,13 @@ from compiled import compiled
 SIZES = {
     "check": {"rows": 3, "columns": 127},
     "check/one": {"rows": 1, "columns": 7},  # dx of one or two columns is 0: only rounding errors would be compared
-    "check/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"},
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 8195},
-    "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
+    "check/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"}, "check/narrow": {"rows": 131, "columns": 5},
+    "check/wide": {"rows": 2, "columns": 8195}, "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 41, "columns": 1025, "dtype": "bfloat16"},
     "check/many": {"rows": 300, "columns": 5},  # of more programs than are added up at once
     "count": {"rows": 256, "columns": 1024},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
-    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
-    "large/4096x8192": {}, "large/4096x8192/fp16": {"dtype": "float16"}, "large/4096x16384": {"columns": 16_384},
-    "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
-    "xlarge/16384x16384": {"rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
-    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
+    "large/4096x8192/fp16": {"dtype": "float16"},
 }  # fmt: skip
 ELEMENTS = 16  # of a row that a thread holds, of x and of dy
 

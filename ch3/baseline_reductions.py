@@ -43,18 +43,7 @@ SIZES = {
     "check/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127, "dtype": "bfloat16"},
     "count": {"rows": 8192, "columns": 128},
     "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
-    "small/sum/rows": {"rows": 512, "columns": 512},
-    "small/sum/columns": {"over": "columns", "rows": 512, "columns": 512},
-    "medium/sum/rows": {"rows": 2048, "columns": 2048},
-    "medium/sum/columns": {"over": "columns", "rows": 2048, "columns": 2048}, "large/sum/rows": {},
-    "large/mean/rows": {"op": "mean"}, "large/max/rows": {"op": "max"}, "large/logsumexp/rows": {"op": "logsumexp"},
-    "large/sum/columns": {"over": "columns"}, "large/mean/columns": {"op": "mean", "over": "columns"},
-    "large/max/columns": {"op": "max", "over": "columns"},
-    "large/logsumexp/columns": {"op": "logsumexp", "over": "columns"}, "large/sum/all": {"over": "all"},
-    "large/mean/all": {"op": "mean", "over": "all"}, "large/max/all": {"op": "max", "over": "all"},
-    "large/sum/rows/fp16": {"dtype": "float16"}, "large/sum/columns/fp16": {"over": "columns", "dtype": "float16"},
-    "large/logsumexp/columns/fp16": {"op": "logsumexp", "over": "columns", "dtype": "float16"},
-    "xlarge/sum/rows": {"rows": 16_384, "columns": 16_384},  # 1 GiB
+    "large/sum/columns": {"over": "columns"},
 }  # fmt: skip
 
 

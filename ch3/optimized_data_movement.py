@@ -33,20 +33,6 @@ def inputs(op="cat", rows=8192, columns=8192, dtype="float32", device="cuda"):
     return {"op": op, "x": x, "y": y, "out": torch.empty(shape.get(op, (rows, columns)), dtype=x.dtype, device=device)}
 
 
-def reference(op, x, y, out):
-    return library(op, x, y, torch.empty_like(out))
-
-
-def library(op, x, y, out):
-    if op == "stack":
-        return torch.stack((x, y), out=out)
-    return torch.cat((x, y), 1, out=out) if op == "cat" else out.copy_(x.t() if op == "transpose" else x)
-
-
-def cost(op, x, y, out):
-    return {"dram_bytes": x.nbytes + (y.nbytes if op in PAIRED else 0) + out.nbytes}  # read what there is, write it all
-
-
 @triton.jit
 def copy_kernel(
     x_ptr, y_ptr, out_ptr, n_cols, stride_om, stride_oy, BLOCK: tl.constexpr, n_rows=1, ROWS: tl.constexpr = 1

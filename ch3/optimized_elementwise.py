@@ -22,7 +22,7 @@ Predict: `library` is torch's exp and gelu. For which of the two, and in which t
 import torch
 import triton
 import triton.language as tl
-from operations import BINARY, POSITIVE, SCALARS, TORCH, apply
+from operations import BINARY, POSITIVE, SCALARS, apply
 
 FEW = 2**14  # elements: up to so many share one mask, as in `optimized_add.py`
 
@@ -32,18 +32,6 @@ def inputs(op="gelu", rows=8192, columns=8192, dtype="float32", device="cuda"):
     draw, least = (torch.rand, 0.5) if op in POSITIVE else (torch.randn, 0.0)
     x, y = (draw(rows, columns, dtype=getattr(torch, dtype), device=device) + least for _ in range(2))
     return {"op": op, "x": x, "y": y if op in BINARY else SCALARS.get(op), "out": torch.empty_like(x)}
-
-
-def reference(op, x, y, out):
-    return library(op, x, y, torch.empty_like(x))
-
-
-def library(op, x, y, out):
-    return TORCH[op](x, out=out) if y is None else TORCH[op](x, y, out=out)
-
-
-def cost(op, x, y, out):
-    return {"dram_bytes": (3 if op in BINARY else 2) * x.nbytes}  # read x, and y where it is a matrix; write the result
 
 
 @triton.jit

@@ -25,7 +25,6 @@ from math import gcd
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 FEW = 2**14  # elements: if there are no more, a lane moves only one, and no last ones are done separately
 
@@ -34,18 +33,6 @@ def inputs(rows=8192, columns=4096, dtype="float32", device="cuda"):
     like = {"dtype": getattr(torch, dtype), "device": device}
     x, gate = torch.randn(rows, columns, **like), torch.randn(rows, columns, **like)
     return {"x": x, "gate": gate, "w_scale": torch.randn(columns, **like), "w_shift": torch.randn(columns, **like)}
-
-
-def reference(x, gate, w_scale, w_shift):
-    return torch.nn.functional.silu(w_scale * x + w_shift) * gate + x
-
-
-def library_compiled(x, gate, w_scale, w_shift):
-    return compiled(reference, x)(x, gate, w_scale, w_shift)
-
-
-def cost(x, gate, w_scale, w_shift):
-    return {"dram_bytes": 3 * x.nbytes + 2 * w_scale.nbytes}  # read x, gate and two vectors, write y
 
 
 @triton.jit

@@ -22,7 +22,6 @@ at 16,384?
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 from partial_sums import add_kernel, add_pairs
 
 ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight, dweight and dbias
@@ -36,26 +35,6 @@ def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
     mean = x.float().mean(1, keepdim=True)  # float32, as the forward saves them
     rstd = torch.rsqrt(x.float().var(1, correction=0, keepdim=True) + 1e-5)
     return {"x": x, "w_weight": w_weight.to(x.dtype), "mean": mean, "rstd": rstd, "dy": dy.to(x.dtype)}
-
-
-def reference(x, w_weight, mean, rstd, dy):
-    x_hat, g = (x - mean) * rstd, dy * w_weight
-    dx = (g - x_hat * (g * x_hat).mean(1, keepdim=True) - g.mean(1, keepdim=True)) * rstd
-    return dx, (dy * x_hat).sum(0), dy.sum(0)
-
-
-def library(x, w_weight, mean, rstd, dy):
-    bias = w_weight  # only its shape and type are used
-    return torch.ops.aten.native_layer_norm_backward(dy, x, x.shape[1:], mean, rstd, w_weight, bias, [True] * 3)
-
-
-def library_compiled(x, w_weight, mean, rstd, dy):
-    return compiled(library, x)(x, w_weight, mean, rstd, dy)
-
-
-def cost(x, w_weight, mean, rstd, dy):
-    rows = 3 * x.nbytes + mean.nbytes + rstd.nbytes  # read x, dy and the rows' figures, write dx
-    return {"dram_bytes": rows + 3 * w_weight.nbytes}  # read weight, write dweight and dbias
 
 
 @triton.jit

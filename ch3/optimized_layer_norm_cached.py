@@ -23,7 +23,6 @@ Predict: at which of these widths is it faster than `optimized_layer_norm.py`: 7
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 VERSUS = ""
 EPS = 1e-5
@@ -36,22 +35,6 @@ def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
     w_weight, w_bias = torch.randn(columns, device=device), torch.randn(columns, device=device)
     dtype = getattr(torch, dtype)
     return {"x": x.to(dtype), "w_weight": w_weight.to(dtype), "w_bias": w_bias.to(dtype)}
-
-
-def reference(x, w_weight, w_bias):
-    return torch.nn.functional.layer_norm(x, x.shape[1:], w_weight, w_bias, EPS)
-
-
-def library(x, w_weight, w_bias):
-    return torch.nn.functional.layer_norm(x, x.shape[1:], w_weight, w_bias, EPS)
-
-
-def library_compiled(x, w_weight, w_bias):
-    return compiled(library, x)(x, w_weight, w_bias)
-
-
-def cost(x, w_weight, w_bias):
-    return {"dram_bytes": 2 * x.nbytes + w_weight.nbytes + w_bias.nbytes}  # read x, weight and bias, write y
 
 
 @triton.jit

@@ -34,9 +34,8 @@ rows of 512 x 512?
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 from one_launch_reduction import HELD, SMS, held_columns, held_rows
-from reduction_ops import AXES, EMPTY, TORCH, finish, take
+from reduction_ops import AXES, EMPTY, finish, take
 from row_reduction import early, over_columns
 
 PROGRAMS = 8 * SMS  # of four warps, about; over rows four times as many, of one warp
@@ -50,22 +49,6 @@ SEEN = 16  # Triton sees that a row's length is a multiple of it; else a lane re
 def inputs(op="sum", over="rows", rows=8192, columns=8192, dtype="float32", device="cuda"):
     x = torch.randn(rows, columns, dtype=getattr(torch, dtype), device=device)
     return {"op": op, "over": over, "x": x + 0.1 if over == "all" else x}  # one sum near 0 would have no right digits
-
-
-def reference(op, over, x):
-    return TORCH[op](x, AXES[over])
-
-
-def library(op, over, x):
-    return TORCH[op](x, AXES[over])
-
-
-def library_compiled(op, over, x):
-    return compiled(library, x, op, over)(op, over, x)
-
-
-def cost(op, over, x):
-    return {"dram_bytes": x.nbytes}  # read x once; the result is small
 
 
 @triton.jit

@@ -25,7 +25,6 @@ from math import gcd
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 EPS = 1e-5
 ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in float32, 4 in 16 bits
@@ -36,22 +35,6 @@ NARROW = 32  # columns: of 17 columns of float16 a warp would make 32 loads of 2
 def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
     x, w_weight = torch.randn(rows, columns, device=device), torch.randn(columns, device=device)
     return {"x": x.to(getattr(torch, dtype)), "w_weight": w_weight.to(getattr(torch, dtype))}
-
-
-def reference(x, w_weight):
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS) * w_weight
-
-
-def library(x, w_weight):
-    return torch.nn.functional.rms_norm(x, x.shape[1:], w_weight, EPS)
-
-
-def library_compiled(x, w_weight):
-    return compiled(library, x)(x, w_weight)
-
-
-def cost(x, w_weight):
-    return {"dram_bytes": 2 * x.nbytes + w_weight.nbytes}  # read x and weight, write y
 
 
 @triton.jit

@@ -21,7 +21,6 @@ Predict: what share of the limit, the time of moving x, dy and dx, does it reach
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 from partial_sums import add_kernel
 
 ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight and dweight
@@ -34,30 +33,6 @@ def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
     w_weight = torch.randn(columns, device=device).to(x.dtype)
     rstd = torch.rsqrt(x.float().square().mean(1, keepdim=True) + 1e-5)  # float32, as the forward saves it
     return {"x": x, "w_weight": w_weight, "rstd": rstd, "dy": dy}
-
-
-def reference(x, w_weight, rstd, dy):
-    x_hat, g = x * rstd, dy * w_weight
-    return (g - x_hat * (g * x_hat).mean(1, keepdim=True)) * rstd, (dy * x_hat).sum(0)
-
-
-def library(x, w_weight, rstd, dy):
-    if x.is_cuda:
-        return torch.ops.aten._fused_rms_norm_backward(dy, x, x.shape[1:], rstd, w_weight, [True] * 2)
-    return reference(x, w_weight, rstd, dy)  # torch has it for GPUs only
-
-
-def formula(x, w_weight, rstd, dy):
-    dx, dweight = reference(x.float(), w_weight.float(), rstd, dy.float())
-    return dx.to(x.dtype), dweight.to(w_weight.dtype)
-
-
-def library_compiled(x, w_weight, rstd, dy):
-    return compiled(formula, x)(x, w_weight, rstd, dy)
-
-
-def cost(x, w_weight, rstd, dy):
-    return {"dram_bytes": 3 * x.nbytes + rstd.nbytes + 2 * w_weight.nbytes}  # read all, write dx, dweight
 
 
 @triton.jit

@@ -23,7 +23,6 @@ Predict: is it faster or slower than `optimized_rms_norm.py` at 768 columns, and
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 VERSUS = ""
 EPS = 1e-5
@@ -34,22 +33,6 @@ REGISTERS = 32  # a thread's at most: 2048 threads share an SM
 def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
     x, w_weight = torch.randn(rows, columns, device=device), torch.randn(columns, device=device)
     return {"x": x.to(getattr(torch, dtype)), "w_weight": w_weight.to(getattr(torch, dtype))}
-
-
-def reference(x, w_weight):
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS) * w_weight
-
-
-def library(x, w_weight):
-    return torch.nn.functional.rms_norm(x, x.shape[1:], w_weight, EPS)
-
-
-def library_compiled(x, w_weight):
-    return compiled(library, x)(x, w_weight)
-
-
-def cost(x, w_weight):
-    return {"dram_bytes": 2 * x.nbytes + w_weight.nbytes}  # read x and weight, write y
 
 
 @triton.jit

@@ -21,29 +21,12 @@ Predict: at 65,536 columns, is this version still faster than the baseline's thr
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 ELEMENTS = 16  # of a thread: 4 loads of 16 bytes in flight, and few enough registers for many threads
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
     return {"x": torch.randn(rows, columns, device=device).to(getattr(torch, dtype))}
-
-
-def reference(x):
-    return torch.softmax(x, -1)
-
-
-def library(x):
-    return torch.softmax(x, -1)
-
-
-def library_compiled(x):
-    return compiled(library, x)(x)
-
-
-def cost(x):
-    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
 
 
 @triton.jit

@@ -19,7 +19,6 @@ Predict: at 65,536 columns, is this version faster or slower than the baseline's
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 ELEMENTS = 32  # a thread's, of y and as many of dy: 16 loads of 16 bytes in flight
 
@@ -28,22 +27,6 @@ def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
     y = torch.softmax(torch.randn(rows, columns, device=device), -1)
     dy = torch.randn(rows, columns, device=device)
     return {"y": y.to(getattr(torch, dtype)), "dy": dy.to(getattr(torch, dtype))}
-
-
-def reference(y, dy):
-    return y * (dy - (y * dy).sum(-1, keepdim=True))
-
-
-def library(y, dy):
-    return torch.ops.aten._softmax_backward_data(dy, y, -1, y.dtype)
-
-
-def library_compiled(y, dy):
-    return compiled(library, y)(y, dy)
-
-
-def cost(y, dy):
-    return {"dram_bytes": 3 * y.nbytes}  # read y and dy, write dx
 
 
 @triton.jit

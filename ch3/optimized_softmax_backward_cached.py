@@ -22,7 +22,6 @@ Predict: an H200 has 60 MiB of L2. In which of the two types does it gain more o
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 VERSUS = ""
 
@@ -31,22 +30,6 @@ def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
     y = torch.softmax(torch.randn(rows, columns, device=device), -1)
     dy = torch.randn(rows, columns, device=device)
     return {"y": y.to(getattr(torch, dtype)), "dy": dy.to(getattr(torch, dtype))}
-
-
-def reference(y, dy):
-    return y * (dy - (y * dy).sum(-1, keepdim=True))
-
-
-def library(y, dy):
-    return torch.ops.aten._softmax_backward_data(dy, y, -1, y.dtype)
-
-
-def library_compiled(y, dy):
-    return compiled(library, y)(y, dy)
-
-
-def cost(y, dy):
-    return {"dram_bytes": 3 * y.nbytes}  # read y and dy, write dx
 
 
 @triton.jit

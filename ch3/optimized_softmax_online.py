@@ -21,7 +21,6 @@ Predict: which of the two one-pass versions is faster at 16,384 columns, and whi
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 VERSUS = ""
 WARPS = 32  # at most: one program then fills an SM
@@ -30,22 +29,6 @@ ELEMENTS = 16  # of the row that a thread holds, of the 64 registers that each o
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
     return {"x": torch.randn(rows, columns, device=device).to(getattr(torch, dtype))}
-
-
-def reference(x):
-    return torch.softmax(x, -1)
-
-
-def library(x):
-    return torch.softmax(x, -1)
-
-
-def library_compiled(x):
-    return compiled(library, x)(x)
-
-
-def cost(x):
-    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
 
 
 @triton.jit

@@ -28,7 +28,6 @@ faster than `online` is this version for four such rows?
 import torch
 import triton
 import triton.language as tl
-from compiled import compiled
 
 VERSUS = "online"
 PIECE = 2048  # elements of a piece, at least: 4 warps, 16 elements a thread
@@ -38,22 +37,6 @@ LARGEST = 16_384  # elements of a piece, at most: 1024 threads. Beyond 16 Mi col
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
     return {"x": torch.randn(rows, columns, device=device).to(getattr(torch, dtype))}
-
-
-def reference(x):
-    return torch.softmax(x, -1)
-
-
-def library(x):
-    return torch.softmax(x, -1)
-
-
-def library_compiled(x):
-    return compiled(library, x)(x)
-
-
-def cost(x):
-    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
 
 
 @triton.jit

@@ -25,20 +25,9 @@ SIZES = {
     "check/long": {"batch": 53, "m": 33, "n": 5, "k": 600},  # several programs share a k, which they do not divide
     "check/long/fp32": {"batch": 1, "m": 65, "n": 20, "k": 300, "dtype": "float32"},
     "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0}, "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
-    "count": {"batch": 40, "m": 128, "n": 128, "k": 128}, "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
-    "small/40x64/fp16": {"m": 64, "n": 64, "k": 64},
-    "small/40x64/bf16": {"m": 64, "n": 64, "k": 64, "dtype": "bfloat16"},
-    "small/40x64/fp32": {"m": 64, "n": 64, "k": 64, "dtype": "float32"},
-    "small/1x2048/fp16": {"batch": 1, "m": 512, "n": 512, "k": 2048},  # fewer tiles of 64 x 64 than SMs
-    "medium/40x128/fp16": {}, "medium/40x128/bf16": {"dtype": "bfloat16"}, "medium/40x128/fp32": {"dtype": "float32"},
-    "medium/40x128/fp16/transposed": {"transposed": True}, "large/40x256/fp16": {"m": 256, "n": 256, "k": 256},
-    "large/40x256/bf16": {"m": 256, "n": 256, "k": 256, "dtype": "bfloat16"},
-    "large/40x256/fp32": {"m": 256, "n": 256, "k": 256, "dtype": "float32"},
-    "large/5x835/fp32": {"batch": 5, "m": 199, "n": 1549, "k": 835, "dtype": "float32"},  # rows begin anywhere
-    "large/1x4096/fp32": {"batch": 1, "m": 4096, "n": 4096, "k": 4096, "dtype": "float32"},  # one large product
-    "large/24x520/fp16": {"batch": 24, "m": 328, "n": 264, "k": 520},  # tiles of 128 x 128 reach beyond its edges
-    "large/2x1501/fp16": {"batch": 2, "m": 1501, "n": 1501, "k": 1501},  # rows begin anywhere
-    "large/4x2048/fp16": {"batch": 4, "m": 2048, "n": 2048, "k": 2048},  # each product fills a GPU by itself
+    "count": {"batch": 40, "m": 128, "n": 128, "k": 128},
+    "default": {"batch": 40, "m": 128, "n": 128, "k": 128}, "medium/40x128/fp32": {"dtype": "float32"},
+    "large/40x256/fp16": {"m": 256, "n": 256, "k": 256},
 }  # fmt: skip
 SMS = 128  # of a large GPU, nearly
 # (programs for each SM, tile). `config_of` takes the first tile of which the products hold so many, if it is not twice

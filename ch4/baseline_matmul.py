@@ -30,14 +30,7 @@ SIZES = {
     "check/gluon": {"m": 190, "n": 4225, "k": 9}, "check/gluon/by8": {"m": 191, "n": 4232, "k": 8},  # tiles 192 x 128
     "check/gluon/steps": {"m": 70, "n": 129, "k": 1100},  # more steps than stages
     "count": {"m": 512, "n": 512, "k": 256},
-    "default": {}, "medium/2048/fp16": {"m": 2048, "n": 2048, "k": 2048},
-    "large/4096/fp16": {}, "large/4096/bf16": {"dtype": "bfloat16"},
-    "large/8192/fp16": {"m": 8192, "n": 8192, "k": 8192},
-    "large/8192/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
-    "xlarge/16384/fp16": {"m": 16_384, "n": 16_384, "k": 16_384},  # 512 MiB a matrix, 8.8 TFLOP
-    "order/nt/bf16": {"transposed": "b", "dtype": "bfloat16"},  # of a, then of b: transposed or not
-    "order/tn/bf16": {"transposed": "a", "dtype": "bfloat16"},
-    "order/tt/bf16": {"transposed": "ab", "dtype": "bfloat16"},
+    "default": {}, "large/8192/fp16": {"m": 8192, "n": 8192, "k": 8192},
     "odd/4093/bf16": {"m": 4093, "n": 4093, "k": 4093, "dtype": "bfloat16"},  # a prime: 7 of 8 rows begin off 16 bytes
 }  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(32), tl.constexpr(32), tl.constexpr(64)

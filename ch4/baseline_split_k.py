@@ -21,29 +21,15 @@ from alignment import assume_multiple, unit
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
-    "check": {"m": 3, "n": 67, "k": 577},
-    "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/row": {"m": 1, "n": 67, "k": 1999},
-    "check/row/transposed": {"m": 1, "n": 67, "k": 1999, "transposed": True},
-    "check/square": {"m": 129, "n": 127, "k": 517},
-    "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
-    "check/by8": {"m": 5, "n": 72, "k": 776},
-    "check/by8/transposed": {"m": 5, "n": 72, "k": 776, "transposed": True},
+    "check": {"m": 3, "n": 67, "k": 577}, "check/one": {"m": 1, "n": 1, "k": 1},
+    "check/row": {"m": 1, "n": 67, "k": 1999}, "check/row/transposed": {"m": 1, "n": 67, "k": 1999, "transposed": True},
+    "check/square": {"m": 129, "n": 127, "k": 517}, "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
+    "check/by8": {"m": 5, "n": 72, "k": 776}, "check/by8/transposed": {"m": 5, "n": 72, "k": 776, "transposed": True},
     "check/rows": {"m": 33, "n": 136, "k": 1000},  # two tiles, of 16 programs each
     "check/nothing": {"m": 3, "n": 5, "k": 0},
     "check/shares": {"m": 2, "n": 136, "k": 5691},  # 89 steps for 88 programs a tile: two each, and one for the last
     "count": {"m": 16, "n": 4096, "k": 512},
-    "default": {"m": 16, "n": 4096, "k": 16_384},
-    "medium/16x4096x16384/bf16": {"dtype": "bfloat16"},
-    "medium/16x4096x16384/transposed": {"transposed": True},  # as torch.nn.Linear keeps its weights
-    "medium/1x4096x16384": {"m": 1}, "medium/16x1024x65536": {"n": 1024, "k": 65_536},
-    "medium/16x8192x8192": {"n": 8192, "k": 8192}, "medium/64x4096x16384": {"m": 64},
-    "medium/16x64x262144": {"n": 64, "k": 262_144},  # sums over 262,144 tokens: a state of linear attention
-    "medium/16x64x262144/bf16": {"n": 64, "k": 262_144, "dtype": "bfloat16"},
-    "medium/16x128x262144": {"n": 128, "k": 262_144},
-    "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},
-    "large/256x256x65536/bf16": {"m": 256, "n": 256, "k": 65_536, "dtype": "bfloat16"},
-    "large/512x512x16384": {"m": 512, "n": 512, "k": 16_384},
+    "default": {"m": 16, "n": 4096, "k": 16_384}, "medium/1x4096x16384": {"m": 1},
     "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 2048 tiles: nothing to split
 }  # fmt: skip
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows

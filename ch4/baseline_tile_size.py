@@ -27,9 +27,7 @@ SIZES = {
     "check/a transposed": {"m": 67, "n": 129, "k": 131, "transposed": "a", "tile": "64x128"},
     "check/both transposed": {"m": 67, "n": 129, "k": 131, "transposed": "ab", "tile": "128x128"},
     "count": {"m": 512, "n": 512, "k": 512},
-    "default": {}, "large/64x64": {"tile": "64x64"}, "large/64x128": {"tile": "64x128"},
-    "large/128x64": {"tile": "128x64"}, "large/128x128": {"tile": "128x128"}, "large/64x256": {"tile": "64x256"},
-    "large/256x64": {"tile": "256x64"}, "large/128x256": {"tile": "128x256"}, "large/256x128": {"tile": "256x128"},
+    "default": {}, "large/64x64": {"tile": "64x64"}, "large/128x128": {"tile": "128x128"},
     "large/256x256": {"tile": "256x256"},  # its sums alone would take every register
 }  # fmt: skip
 BLOCK_K = tl.constexpr(64)

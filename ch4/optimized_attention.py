@@ -33,26 +33,6 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
     return {"q": q, "k": k, "v": v, "causal": causal}
 
 
-def reference(q, k, v, causal):
-    return attention_common.exact(q, k, v, causal)
-
-
-def library(q, k, v, causal):
-    return attention_common.by("FLASH_ATTENTION", q, k, v, causal)
-
-
-def library_cudnn(q, k, v, causal):
-    return attention_common.by("CUDNN_ATTENTION", q, k, v, causal)
-
-
-def library_efficient(q, k, v, causal):
-    return attention_common.by("EFFICIENT_ATTENTION", q, k, v, causal)
-
-
-def cost(q, k, v, causal):
-    return {"dram_bytes": 4 * q.nbytes, **attention_common.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
-
-
 @triton.jit
 def attention_kernel(
     q_ptr, k_ptr, v_ptr, o_ptr, N_CTX, sm_scale, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,

@@ -38,26 +38,6 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
     return {"q": q, "k": k, "v": v, "do": do, "causal": causal}
 
 
-def reference(q, k, v, do, causal):
-    return attention_common.exact_gradients(q, k, v, do, causal)
-
-
-def library(q, k, v, do, causal):
-    return attention_common.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
-
-
-def library_cudnn(q, k, v, do, causal):
-    return attention_common.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
-
-
-def library_efficient(q, k, v, do, causal):
-    return attention_common.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
-
-
-def cost(q, k, v, do, causal):
-    return {"dram_bytes": 7 * q.nbytes, **attention_common.flops(6, q, causal)}  # 7 tensors; 2 products and 4
-
-
 @triton.jit
 def walk_queries(
     dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, N_CTX, qk_scale, sm_scale, lo, hi, offs_n,

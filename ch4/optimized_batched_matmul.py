@@ -53,20 +53,6 @@ def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, dev
     return {"x": torch.randn(batch, m, k, dtype=dtype, device=device), "y": y.mT if transposed else y}
 
 
-def reference(x, y):
-    return torch.bmm(x, y)
-
-
-def library(x, y):
-    return torch.bmm(x, y)
-
-
-def cost(x, y):
-    kind = {torch.float16: "fp16_flops", torch.bfloat16: "bf16_flops", torch.float32: "fp32_flops"}[x.dtype]
-    result = x.shape[0] * x.shape[1] * y.shape[2] * x.element_size()
-    return {"dram_bytes": x.nbytes + y.nbytes + result, kind: 2 * x.numel() * y.shape[2]}
-
-
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,

@@ -18,9 +18,7 @@ import torch
 import triton
 import triton.language as tl
 from activations import activate
-from compiled import compiled
-from matrices import operand, product_cost
-from torch.nn import functional
+from matrices import operand
 
 REQUIRES = {"capability": (8, 0)}
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
@@ -31,27 +29,6 @@ WARPS, STAGES = 8, 4
 def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
     a = operand(m, k, dtype, "a" in transposed, step, device)
     return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device), "activation": activation}
-
-
-def library(a, b, activation):
-    return getattr(functional, activation)(a @ b)
-
-
-def yardstick_product(a, b, activation):
-    return a @ b
-
-
-def library_compiled(a, b, activation):
-    return compiled(library, a, b.shape, b.stride(), activation)(a, b, activation)
-
-
-def library_autotuned(a, b, activation):
-    mode = "max-autotune-no-cudagraphs"
-    return compiled(library, a, b.shape, b.stride(), activation, mode=mode)(a, b, activation)
-
-
-def cost(a, b, activation):
-    return product_cost(a, b)
 
 
 @triton.jit

@@ -13,9 +13,8 @@ the program puts it ahead. Is a GELU hidden behind products, or does it cost wha
 import torch
 import triton
 from activations import activate
-from compiled import compiled
 from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store, unit, units
-from matrices import operand, product_cost
+from matrices import operand
 from tma_layout import describable, in_lines
 from torch.nn import functional
 from triton.experimental import gluon
@@ -37,23 +36,6 @@ def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", tra
 
 def library(a, b, activation):
     return getattr(functional, activation)(a @ b)
-
-
-def yardstick_product(a, b, activation):
-    return a @ b
-
-
-def library_compiled(a, b, activation):
-    return compiled(library, a, b.shape, b.stride(), activation)(a, b, activation)
-
-
-def library_autotuned(a, b, activation):
-    mode = "max-autotune-no-cudagraphs"
-    return compiled(library, a, b.shape, b.stride(), activation, mode=mode)(a, b, activation)
-
-
-def cost(a, b, activation):
-    return product_cost(a, b)
 
 
 @gluon.jit

@@ -16,7 +16,7 @@ Predict: it fetches 5.3 times fewer bytes than `baseline_matmul.py`. Is it 5.3 t
 import torch
 import triton
 import triton.language as tl
-from matrices import operand, product_cost
+from matrices import operand
 
 REQUIRES = {"capability": (8, 0)}
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
@@ -26,18 +26,6 @@ WARPS, STAGES = 8, 1
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
     a = operand(m, k, dtype, "a" in transposed, step, device)
     return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
-
-
-def reference(a, b):
-    return a @ b
-
-
-def library(a, b):
-    return a @ b
-
-
-def cost(a, b):
-    return product_cost(a, b)
 
 
 @triton.jit

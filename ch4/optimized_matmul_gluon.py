@@ -24,7 +24,7 @@ tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of t
 import torch
 import triton
 from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store, unit, units
-from matrices import operand, product_cost
+from matrices import operand
 from tma_layout import describable, in_lines
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -41,18 +41,6 @@ TILES = {(128, 256): (1.0, 1.0, 4, 16, 232), (192, 256): (1.02, 1.14, 3, 8, 160)
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
     a = operand(m, k, dtype, "a" in transposed, step, device)
     return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
-
-
-def reference(a, b):
-    return a @ b
-
-
-def library(a, b):
-    return a @ b
-
-
-def cost(a, b):
-    return product_cost(a, b)
 
 
 @gluon.jit

@@ -17,7 +17,7 @@ Predict: how many times as fast as `optimized_matmul_grouped.py` is it?
 import torch
 import triton
 import triton.language as tl
-from matrices import operand, product_cost
+from matrices import operand
 
 VERSUS = "grouped"
 REQUIRES = {"capability": (8, 0)}
@@ -29,18 +29,6 @@ WARPS, STAGES = 8, 4
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
     a = operand(m, k, dtype, "a" in transposed, step, device)
     return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
-
-
-def reference(a, b):
-    return a @ b
-
-
-def library(a, b):
-    return a @ b
-
-
-def cost(a, b):
-    return product_cost(a, b)
 
 
 @triton.jit

@@ -18,7 +18,7 @@ Predict: a barrier costs time only if the tensor cores have no product in flight
 import torch
 import triton
 import triton.language as tl
-from matrices import operand, product_cost
+from matrices import operand
 from tma_layout import close, describable, padded
 
 VERSUS = "tma"
@@ -31,18 +31,6 @@ WARPS, STAGES = 4, 3  # warps of each group
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
     a = operand(m, k, dtype, "a" in transposed, step, device)
     return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
-
-
-def reference(a, b):
-    return a @ b
-
-
-def library(a, b):
-    return a @ b
-
-
-def cost(a, b):
-    return product_cost(a, b)
 
 
 @triton.jit

@@ -16,7 +16,7 @@ it makes three copies of 33.5 MB?
 import torch
 import triton
 import triton.language as tl
-from matrices import operand, product_cost
+from matrices import operand
 from tma_layout import close, describable, padded
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -31,18 +31,6 @@ FLATTEN = tl.constexpr(True)  # one loop over tiles and steps: the next tile's b
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
     a = operand(m, k, dtype, "a" in transposed, step, device)
     return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
-
-
-def reference(a, b):
-    return a @ b
-
-
-def library(a, b):
-    return a @ b
-
-
-def cost(a, b):
-    return product_cost(a, b)
 
 
 @triton.jit

@@ -33,18 +33,6 @@ def inputs(m=4096, n=4096, k=4096, transposed=False, device="cuda"):
     return {"x": torch.randn(m, k, dtype=torch.float16, device=device), "w_b": w_b.T if transposed else w_b}
 
 
-def reference(x, w_b):
-    return x @ w_b
-
-
-def library(x, w_b):
-    return x @ w_b
-
-
-def cost(x, w_b):
-    return {"fp16_flops": 2 * x.numel() * w_b.shape[1]}
-
-
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,

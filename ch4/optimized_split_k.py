@@ -34,20 +34,6 @@ def inputs(m=16, n=4096, k=16_384, dtype="float16", transposed=False, device="cu
     return {"x": torch.randn(m, k, dtype=dtype, device=device), "w_b": w_b.T if transposed else w_b}
 
 
-def reference(x, w_b):
-    return x @ w_b
-
-
-def library(x, w_b):
-    return x @ w_b
-
-
-def cost(x, w_b):
-    kind = "fp16_flops" if x.dtype == torch.float16 else "bf16_flops"
-    result = x.shape[0] * w_b.shape[1] * x.element_size()
-    return {"dram_bytes": x.nbytes + w_b.nbytes + result, kind: 2 * x.numel() * w_b.shape[1]}
-
-
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, partials_ptr, M, N, K, k_per_split, stride_am, stride_ak, stride_bk, stride_bn,

@@ -17,7 +17,7 @@ Predict: the tile of 256 x 256 fetches a quarter of the bytes of 64 x 64. What i
 import torch
 import triton
 import triton.language as tl
-from matrices import operand, product_cost
+from matrices import operand
 from tma_layout import close, even
 
 REQUIRES = {"capability": (8, 0)}
@@ -29,18 +29,6 @@ STAGES = 3  # at most: as many as fit in shared memory
 def inputs(m=4096, n=4096, k=4096, tile="128x256", dtype="float16", transposed="", device="cuda"):
     a = operand(m, k, dtype, "a" in transposed, 1, device)
     return {"a": a, "b": operand(k, n, dtype, "b" in transposed, 1, device), "tile": tile}
-
-
-def reference(a, b, tile):
-    return a @ b
-
-
-def library(a, b, tile):
-    return a @ b
-
-
-def cost(a, b, tile):
-    return product_cost(a, b)
 
 
 @triton.jit

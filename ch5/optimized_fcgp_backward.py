@@ -27,8 +27,6 @@ many times as fast is this version?
 
 import fcgp_common
 from clifford import fcgp
-from clifford import reference as formulas
-from compiled import compiled
 
 TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
 
@@ -36,19 +34,6 @@ TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
     found = fcgp_common.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
     return {**found, "normalized": normalized}
-
-
-def reference(x, y, gradient, w_weight, normalized):
-    return formulas.fcgp_backward(gradient, x, y, w_weight, normalized)
-
-
-def library(x, y, gradient, w_weight, normalized):
-    product = compiled(formulas.fcgp, x, normalized)
-    return fcgp_common.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
-
-
-def cost(x, y, gradient, w_weight, normalized):
-    return fcgp_common.gradients_cost(x, w_weight)
 
 
 def run(x, y, gradient, w_weight, normalized):

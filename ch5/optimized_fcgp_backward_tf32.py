@@ -30,23 +30,10 @@ def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=T
     return {**found, "normalized": normalized}
 
 
-def reference(x, y, gradient, w_weight, normalized):
-    return formulas.fcgp_backward(gradient, x, y, w_weight, normalized)
-
-
-def library(x, y, gradient, w_weight, normalized):
-    product = compiled(formulas.fcgp, x, normalized)
-    return fcgp_common.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
-
-
 def library_tf32(x, y, gradient, w_weight, normalized):  # in this file's precision: the same work
     product = compiled(formulas.fcgp, x, normalized, "tf32")
     with fcgp.float32_in("tf32", x.dtype):
         return fcgp_common.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
-
-
-def cost(x, y, gradient, w_weight, normalized):
-    return fcgp_common.gradients_cost(x, w_weight)
 
 
 def run(x, y, gradient, w_weight, normalized):

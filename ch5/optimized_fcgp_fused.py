@@ -17,27 +17,13 @@ products run on tensor cores?
 """
 
 import fcgp_common
-from clifford import reference as formulas
 from clifford.fcgp_fused import forward_fused
-from compiled import compiled
 
 VERSUS = ""
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
     return {**fcgp_common.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
-
-
-def reference(x, y, w_weight, normalized):
-    return formulas.fcgp(x, y, w_weight, normalized)
-
-
-def library(x, y, w_weight, normalized):
-    return compiled(formulas.fcgp, x, normalized)(x, y, w_weight, normalized)
-
-
-def cost(x, y, w_weight, normalized):
-    return fcgp_common.products_cost(x, w_weight)
 
 
 def run(x, y, w_weight, normalized):

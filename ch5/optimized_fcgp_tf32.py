@@ -29,21 +29,9 @@ def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=T
     return {**fcgp_common.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
 
 
-def reference(x, y, w_weight, normalized):
-    return formulas.fcgp(x, y, w_weight, normalized)
-
-
-def library(x, y, w_weight, normalized):
-    return compiled(formulas.fcgp, x, normalized)(x, y, w_weight, normalized)
-
-
 def library_tf32(x, y, w_weight, normalized):  # in this file's precision: the same work
     with fcgp.float32_in("tf32", x.dtype):
         return compiled(formulas.fcgp, x, normalized, "tf32")(x, y, w_weight, normalized)
-
-
-def cost(x, y, w_weight, normalized):
-    return fcgp_common.products_cost(x, w_weight)
 
 
 def run(x, y, w_weight, normalized):

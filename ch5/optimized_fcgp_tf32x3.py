@@ -30,26 +30,12 @@ version add up, how many times as fast is this version?
 
 import fcgp_common
 from clifford import fcgp
-from clifford import reference as formulas
-from compiled import compiled
 
 VERSUS = ""
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
     return {**fcgp_common.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
-
-
-def reference(x, y, w_weight, normalized):
-    return formulas.fcgp(x, y, w_weight, normalized)
-
-
-def library(x, y, w_weight, normalized):
-    return compiled(formulas.fcgp, x, normalized)(x, y, w_weight, normalized)
-
-
-def cost(x, y, w_weight, normalized):
-    return fcgp_common.products_cost(x, w_weight)
 
 
 def run(x, y, w_weight, normalized):

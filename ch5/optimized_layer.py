@@ -31,9 +31,7 @@ torch.compile, whose matrix product is the same?
 import fcgp_common
 import torch
 from clifford import fcgp, sgp
-from clifford import reference as formulas
 from clifford.reference import algebra_of
-from compiled import compiled
 
 TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
 
@@ -43,19 +41,6 @@ def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=T
     if product == "sgp":  # path by path in memory, as a layer keeps them
         found["w_weight"] = found["w_weight"].mT.contiguous().mT
     return {**found, "normalized": normalized}
-
-
-def reference(x, w_linear, w_bias, w_weight, normalized):
-    return formulas.layer(x, w_linear, w_bias, w_weight, normalized)
-
-
-def library(x, w_linear, w_bias, w_weight, normalized):
-    layer = compiled(formulas.layer, x, w_weight.shape, normalized)
-    return layer(x, w_linear, w_bias, w_weight, normalized)
-
-
-def cost(x, w_linear, w_bias, w_weight, normalized):
-    return fcgp_common.layer_cost(x, w_linear, w_bias, w_weight)
 
 
 def run(x, w_linear, w_bias, w_weight, normalized):

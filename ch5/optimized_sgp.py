@@ -19,11 +19,7 @@ Predict: in 3D this version does an eighth of the multiplications, moves 1.75x t
 Is it faster or slower than the einsum at the default size? And at size sweep/3d/1024x128?
 """
 
-import published
-import torch
 from clifford import reference as formulas
-from compiled import compiled
-from compiled_recompute import inlined
 from multivectors import drawn
 
 TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
@@ -32,30 +28,6 @@ TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 64 MiB
     x, y, w = drawn(dimensions, batch, features, dtype, device)
     return {"x": x, "y": y, "w": w, "normalized": normalized}
-
-
-def reference(x, y, w, normalized):
-    return formulas.sgp(x, y, w, normalized)
-
-
-def library(x, y, w, normalized):
-    return compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
-
-
-def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
-    return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
-
-
-def library_source(x, y, w, normalized):  # what the layer's published kernels are compared with
-    return compiled(published.sgp, x, normalized)(x, y, w, normalized)
-
-
-def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u
-    return torch.add(x, y)
-
-
-def cost(x, y, w, normalized):
-    return {"dram_bytes": 3 * x.nbytes + w.nbytes}  # read x, y and w, write the answer
 
 
 def run(x, y, w, normalized):

@@ -22,13 +22,9 @@ Predict: `yardstick_add` moves 8 u in four kernels. Does this version come as ne
 forward kernel alone, `optimized_sgp_fused.py`?
 """
 
-import published
 import torch
-from clifford import reference as formulas
 from clifford.sgp import backward, forward
-from compiled import compiled
-from compiled_recompute import inlined
-from multivectors import both_ways, drawn, gradients
+from multivectors import drawn
 
 VERSUS = ""
 TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
@@ -38,31 +34,6 @@ def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=T
     x, y, w = drawn(dimensions, batch, features, dtype, device)
     w = w.mT.contiguous().mT  # path by path in memory, as a layer keeps it
     return {"x": x, "y": y, "w": w, "gradient": torch.randn_like(x), "normalized": normalized}
-
-
-def reference(x, y, w, gradient, normalized):
-    return formulas.sgp_backward(gradient, x, y, w, normalized)
-
-
-def library(x, y, w, gradient, normalized):
-    return both_ways(compiled, x, y, w, gradient, normalized)
-
-
-def library_inlined(x, y, w, gradient, normalized):  # told to keep nothing that it can compute again
-    return both_ways(inlined, x, y, w, gradient, normalized)
-
-
-def library_source(x, y, w, gradient, normalized):  # what the layer's published kernels are compared with
-    return gradients(compiled(published.sgp, x, normalized), x, y, w, gradient, normalized)
-
-
-def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing
-    _out = torch.add(x, y)  # 3 u, as much as forward
-    return torch.add(x, y), gradient.clone(), w.clone()  # 3 u and 2 u
-
-
-def cost(x, y, w, gradient, normalized):
-    return {"dram_bytes": 8 * x.nbytes + 3 * w.nbytes}  # 3 u forward, 5 u back: read x, y, gradient, write dx, dy
 
 
 def run(x, y, w, gradient, normalized):

@@ -20,12 +20,7 @@ How many percent of the measured memory limit does this kernel reach? And how ma
 take, which is given the lines of `optimized_sgp.py`?
 """
 
-import published
-import torch
-from clifford import reference as formulas
 from clifford.sgp import forward
-from compiled import compiled
-from compiled_recompute import inlined
 from multivectors import drawn
 
 VERSUS = ""
@@ -36,30 +31,6 @@ def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=T
     x, y, w = drawn(dimensions, batch, features, dtype, device)
     w = w.mT.contiguous().mT  # path by path in memory, as a layer keeps it
     return {"x": x, "y": y, "w": w, "normalized": normalized}
-
-
-def reference(x, y, w, normalized):
-    return formulas.sgp(x, y, w, normalized)
-
-
-def library(x, y, w, normalized):
-    return compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
-
-
-def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
-    return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
-
-
-def library_source(x, y, w, normalized):  # what the layer's published kernels are compared with
-    return compiled(published.sgp, x, normalized)(x, y, w, normalized)
-
-
-def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u
-    return torch.add(x, y)
-
-
-def cost(x, y, w, normalized):
-    return {"dram_bytes": 3 * x.nbytes + w.nbytes}  # read x, y and w, write the answer
 
 
 def run(x, y, w, normalized):

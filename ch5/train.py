@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 from common import program
 from common.isolation import interrupt
 from common.pairs.user_error import UserError
-from common.program import Parser, device_name, picture
+from common.program import Parser, device_name, picture_path
 
 EXAMPLES = """examples:
   ch5/train.py                                      200 steps of 16 features
@@ -137,7 +137,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
         "--device", type=device_name, default=default_device(), metavar="DEV",
         help="cuda:0, cpu, ... (default: the first GPU, else the CPU)",
     )  # fmt: skip
-    parser.add_argument("--plot", type=picture, metavar="F.png", help="draw the losses of all steps")
+    parser.add_argument("--plot", type=picture_path, metavar="F.png", help="draw the losses of all steps")
     args = parser.parse_args(argv)
     if args.plot:
         check_writable(args.plot)

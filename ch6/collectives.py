@@ -153,7 +153,7 @@ def arguments(on_gpu):
     largest, said = 1 << 30 if on_gpu else 1 << 24, "the largest (1 GiB with NCCL, 16 MiB with gloo)"
     parser.add_argument("--most", type=int, default=largest, metavar="BYTES", help=said)
     parser.add_argument("--json", type=Path, metavar="F", help="write the times and fits")
-    parser.add_argument("--plot", type=program.picture, metavar="F.png", help="draw time over size")
+    parser.add_argument("--plot", type=program.picture_path, metavar="F.png", help="draw time over size")
     args = parser.parse_args()
     if ranks < 2:
         raise program.UsageError(f"needs two processes or more: torchrun --nproc-per-node 2 {sys.argv[0]}")

@@ -23,17 +23,6 @@ def inputs(experts=32, tokens=128, dim=4096, rank=0, ranks=2, device="cuda"):
     return {"x": x, "order": order, "experts": experts}  # the token order[i] goes to expert i // tokens
 
 
-def reference(x, order, experts):
-    ranks, dim = len(x), x[0].shape[-1]
-    sent = [x.index_select(0, order).view(ranks, experts[0], -1, dim) for x, order in zip(x, order, strict=True)]
-    return [torch.cat([each[rank] for each in sent], dim=1) for rank in range(ranks)]
-
-
-def cost(x, order, experts):
-    ranks = dist.get_world_size()
-    return {"link_bytes": (ranks - 1) / ranks * x.nbytes}
-
-
 def run(x, order, experts):
     ranks, dim = dist.get_world_size(), x.shape[-1]
     sent = x.index_select(0, order).view(ranks, experts, -1, dim)

@@ -19,16 +19,6 @@ def inputs(count=200, n=16_384, rank=0, ranks=2, device="cuda"):
     return {"grads": [torch.randn(ranks, n + i % 2, device=device)[rank].clone() for i in range(count)]}
 
 
-def reference(grads):
-    sums = [sum(every) for every in zip(*grads, strict=True)]
-    return [sums] * len(grads)
-
-
-def cost(grads):
-    ranks = dist.get_world_size()
-    return {"link_bytes": 2 * (ranks - 1) / ranks * sum(grad.nbytes for grad in grads)}
-
-
 def run(grads):
     flat = torch.cat(grads)
     dist.all_reduce(flat)

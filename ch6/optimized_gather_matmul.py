@@ -24,15 +24,6 @@ def inputs(m=4096, k=8192, n=4096, rank=0, ranks=2, device="cuda"):
     return {"x": x, "w": torch.randn(ranks, k, n, device=device)[rank].to(dtype) / k**0.5}
 
 
-def reference(x, w):
-    return [torch.cat(x) @ each for each in w]
-
-
-def cost(x, w):
-    ranks, key = dist.get_world_size(), "fp32_flops" if x.dtype == torch.float32 else "bf16_flops"
-    return {"link_bytes": (ranks - 1) * x.nbytes, key: 2 * ranks * x.numel() * w.shape[1]}
-
-
 def run(x, w):
     ranks, rank, m = dist.get_world_size(), dist.get_rank(), len(x)
     others = {step: torch.empty_like(x) for step in range(1, ranks)}

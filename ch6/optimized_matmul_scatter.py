@@ -24,16 +24,6 @@ def inputs(m=4096, k=4096, n=8192, rank=0, ranks=2, device="cuda"):
     return {"x": x, "w": torch.randn(ranks, k, n, device=device)[rank].to(dtype) / k**0.5}
 
 
-def reference(x, w):
-    return list(sum(x @ w for x, w in zip(x, w, strict=True)).chunk(len(x)))
-
-
-def cost(x, w):
-    ranks, key = dist.get_world_size(), "fp32_flops" if x.dtype == torch.float32 else "bf16_flops"
-    sent = (ranks - 1) * len(x) // ranks * w.shape[1] * x.element_size()
-    return {"link_bytes": sent, key: 2 * x.numel() * w.shape[1]}
-
-
 def run(x, w):
     ranks, rank = dist.get_world_size(), dist.get_rank()
     rows, works, received = x.chunk(ranks), [], []

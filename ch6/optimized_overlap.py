@@ -28,18 +28,6 @@ def forward(x, layers):
     return x.square().sum() / 2
 
 
-def reference(x, w_layers):
-    layers = [w.detach().requires_grad_() for w in w_layers[0]]
-    sum(forward(each, layers) for each in x).backward()
-    return [[w.grad for w in layers]] * len(x)
-
-
-def cost(x, w_layers):
-    ranks, count = dist.get_world_size(), sum(w.numel() for w in w_layers)
-    flops = 2 * len(x) * (3 * count - w_layers[0].numel())  # the first layer needs no gradient of x
-    return {"link_bytes": 2 * (ranks - 1) / ranks * 4 * count, "fp32_flops": flops}
-
-
 def run(x, w_layers):
     layers, works = [w.detach().requires_grad_() for w in w_layers], []
     for w in layers:

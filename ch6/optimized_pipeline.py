@@ -27,18 +27,6 @@ def stage(x, layers):
     return x
 
 
-def reference(x, w_stage):
-    answers = [x[0]]
-    for layers in w_stage:
-        answers.append(stage(answers[-1], layers))
-    return answers[1:]  # each process returns what its stage computes
-
-
-def cost(x, w_stage):
-    is_last = dist.get_rank() == dist.get_world_size() - 1
-    return {"link_bytes": 0 if is_last else x.nbytes, "fp32_flops": 2 * x.shape[0] * w_stage.numel()}
-
-
 def run(x, w_stage):
     ranks, rank = dist.get_world_size(), dist.get_rank()
     done, works = [], []

@@ -33,20 +33,6 @@ def forward(x, layers):
     return x
 
 
-def reference(x, w_stage):
-    stages, y = [layers.detach().requires_grad_() for layers in w_stage], x[0]
-    for layers in stages:
-        y = forward(y, layers)
-    (y.square().sum() / 2).backward()
-    return [layers.grad for layers in stages]
-
-
-def cost(x, w_stage):
-    is_first, is_last = dist.get_rank() == 0, dist.get_rank() == dist.get_world_size() - 1
-    flops = 2 * x.shape[0] * (3 * w_stage.numel() - is_first * w_stage[0].numel())  # x needs no gradient
-    return {"link_bytes": (2 - is_first - is_last) * x.nbytes, "fp32_flops": flops}
-
-
 def swap(peer, out, like):
     """Send `out` to a neighbour and receive something like `like`, at the same time; None: nothing. Returns it."""
     coming = None if like is None else torch.empty_like(like)

@@ -33,17 +33,6 @@ def inputs(heads=8, length=4096, dim=128, rank=0, ranks=2, device="cuda"):
     return {"q": q.clone(), "k": k.clone(), "v": v.clone()}
 
 
-def reference(q, k, v):
-    k, v = torch.cat(k, dim=1).mT / k[0].shape[-1] ** 0.5, torch.cat(v, dim=1)
-    rows = [each.split(1024, dim=1) for each in q]  # of `long`, the weights of all rows would fill the memory
-    return [torch.cat([torch.softmax(some @ k, dim=-1) @ v for some in each], dim=1) for each in rows]
-
-
-def cost(q, k, v):
-    ranks, key = dist.get_world_size(), "fp32_flops" if q.dtype == torch.float32 else "bf16_flops"
-    return {"link_bytes": (ranks - 1) * 2 * k.nbytes, key: 4 * ranks * q.numel() * q.shape[1]}
-
-
 def setup(q, k, v):
     handle, parts = symmetric((dist.get_world_size() - 1, 2, *k.shape), k.dtype, k.device)
     return {"handle": handle, "parts": parts, "copies": torch.cuda.Stream(k.device)}

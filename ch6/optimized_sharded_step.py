@@ -33,15 +33,6 @@ def step(g, p, m, v):
     return p - 0.01 * m / (v.sqrt() + 1e-8)
 
 
-def reference(g, p, m, v):
-    return [step(sum(g) / len(g), p[0], m[0], v[0])] * len(g)
-
-
-def cost(g, p, m, v):
-    ranks = dist.get_world_size()
-    return {"link_bytes": 2 * (ranks - 1) / ranks * g.nbytes}
-
-
 def run(g, p, m, v):
     ranks, rank = dist.get_world_size(), dist.get_rank()
     n = len(g) // ranks

@@ -30,16 +30,6 @@ def inputs(count=50, n=16_384, rank=0, ranks=2, device="cuda"):
     return {"xs": [torch.randn(ranks, n, device=device)[rank].clone() for _ in range(count)]}
 
 
-def reference(xs):
-    sums = [sum(every) for every in zip(*xs, strict=True)]
-    return [sums] * len(xs)
-
-
-def cost(xs):
-    ranks = dist.get_world_size()
-    return {"link_bytes": 2 * (ranks - 1) / ranks * sum(x.nbytes for x in xs)}
-
-
 def setup(xs):
     _, buffers = symmetric(xs[0].shape, xs[0].dtype, xs[0].device)
     return {"buffer": buffers[dist.get_rank()]}

@@ -35,16 +35,6 @@ def inputs(count=50, n=16_384, rank=0, ranks=2, device="cuda"):
     return {"xs": [torch.randn(ranks, n, device=device)[rank].clone() for _ in range(count)]}
 
 
-def reference(xs):
-    sums = [sum(every) for every in zip(*xs, strict=True)]
-    return [sums] * len(xs)
-
-
-def cost(xs):
-    ranks = dist.get_world_size()
-    return {"link_bytes": 2 * (ranks - 1) / ranks * sum(x.nbytes for x in xs)}
-
-
 @triton.jit
 def sum_kernel(x_ptr, out_ptr, words, numbers_ptr, n, RANK: tl.constexpr, RANKS: tl.constexpr, BLOCK: tl.constexpr):
     pid, size = tl.program_id(0), tl.num_programs(0) * BLOCK

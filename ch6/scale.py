@@ -20,7 +20,7 @@ from configurations import MACHINES, MODELS, SHARE
 from scaling import Layout
 
 from common import program
-from common.program import Parser, picture
+from common.program import Parser, picture_path
 
 EXAMPLES = """examples:
   ch6/scale.py                                            Llama 3 70B on machines of 8 H100
@@ -67,7 +67,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     how.add_argument("--fit-between", type=Path, metavar="F.json", help="between: a record of one process a machine")
     said = "only compare predictions with measurements"
     parser.add_argument("--check", type=Path, nargs="*", metavar="F.json", help=said)
-    parser.add_argument("--plot", type=picture, metavar="F.png", help="draw efficiency and memory over GPUs")
+    parser.add_argument("--plot", type=picture_path, metavar="F.png", help="draw efficiency and memory over GPUs")
     parser.add_argument("--json", type=Path, metavar="F.json", help="write the numbers")
     args = parser.parse_args(argv)
     unset = argparse.Namespace(**dict.fromkeys(vars(args)))  # without defaults: what is given remains

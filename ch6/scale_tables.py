@@ -13,7 +13,7 @@ from scaling import ROOM, best, candidates, predict, skip_reason
 from common.pairs.user_error import UserError
 from common.pairs.wide_tables import TIE, print_table
 from common.record.files import check_writable, write_text
-from common.show.console import make_console, say
+from common.show.console import make_console, print_wrapped
 from common.show.formats import binary, digits, seconds
 from common.show.plot import save, style
 
@@ -51,7 +51,7 @@ def show(args) -> int:
             save(figure(args.model, told["rows"], gpu), args.plot)
         tables(args, rows, gpu, console)
         for text in ("assumptions", *(f"- {text}" for text in said)):
-            say(text, console)
+            print_wrapped(text, console)
     else:
         records = [alpha_beta.load(path) for path in args.check]
         told = {"steps": steps(console), "collectives": collectives(records, console) if records else []}
@@ -89,13 +89,14 @@ def tables(args, rows, gpu, console):
         if not found:
             reasons.setdefault((gpus, reason), []).append(strategy)
     for (gpus, reason), strategies in reasons.items():
-        say(f"not possible on {gpus:,} GPUs: {', '.join(strategies)}: {reason}", console)
+        print_wrapped(f"not possible on {gpus:,} GPUs: {', '.join(strategies)}: {reason}", console)
     lines, gradients = [], 2 * model.parameters
     for gpus in args.gpus:
         for size, said in ((1e6, "1 MB"), (gradients, f"{digits(gradients / 1e9)} GB")):
             ways = alpha_beta.ways("all_reduce", size, gpus, min(gpus, gpu.links.gpus), gpu.links)
             lines.append([f"{gpus:,}", said, *(seconds(ways[way]) if way in ways else "" for way in WAYS)])
-    print_table("one all_reduce, of 1 MB and of all gradients", ("GPUs", "bytes", *WAYS), lines, console, 2, whole=True)
+    headings = ("GPUs", "bytes", *WAYS)
+    print_table("one all_reduce, of 1 MB and of all gradients", headings, lines, console, 2, whole_cells=True)
 
 
 def times_of(gpus, strategy, found):
@@ -189,7 +190,8 @@ def steps(console):
         needs, has = sum(each["memory_bytes"].values()), MACHINES[each["machine"]][1]
         if needs > has:
             said = f"needs {digits(needs / 1e9)} GB by this prediction, and a GPU has {has / 1e9:.0f}"
-            say(f"{each['model']} on {each['gpus']:,} GPUs {said}: the real steps ran, so it is too high", console)
+            text = f"{each['model']} on {each['gpus']:,} GPUs {said}: the real steps ran, so it is too high"
+            print_wrapped(text, console)
     return told
 
 
@@ -217,7 +219,7 @@ def collectives(records, console):
     columns = ("collective", "ranks", "fitted to", "predicted / measured, smallest", "largest", "median", "from")
     print_table(f"collectives of {records[0].backend} on {records[0].device}", columns, lines, console, keys=3)
     for text in dict.fromkeys(unfitted):
-        say(text, console)
+        print_wrapped(text, console)
     return told
 
 

@@ -44,15 +44,15 @@ class Parser(argparse.ArgumentParser):
 
 def device_name(text: str) -> str:
     """A type for argparse: cpu or cuda:N."""
-    from common.machine.device import device_named
+    from common.machine.device import full_device_name
 
     try:
-        return device_named(text)
+        return full_device_name(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def picture(text: str) -> Path:
+def picture_path(text: str) -> Path:
     """A type for argparse: a file that a plot can be saved as."""
     if Path(text).suffix not in (".png", ".svg", ".pdf"):
         raise argparse.ArgumentTypeError(f"{text}: the name must end in .png, .svg or .pdf")
@@ -90,7 +90,7 @@ class _Lossy(io.FileIO):
             return len(data)
 
 
-def settle_streams() -> None:
+def protect_streams() -> None:
     """Make the standard streams safe: a closed or full stream must not end a run."""
     for number in range(3):
         try:
@@ -110,9 +110,9 @@ def finish(main: Callable[[], int]) -> NoReturn:
 
     Where nothing else handles Ctrl-C it ends the process at once: an exception in an import would be a traceback.
     """
-    settle_streams()
+    protect_streams()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, lambda *_: (os.write(2, b"interrupted\n"), os._exit(130)))
     status = main()
-    interrupt.ignore()  # only the exit is left
+    interrupt.ignore_signals()  # only the exit is left
     sys.exit(status)

@@ -50,7 +50,7 @@ def sign_interval_rank(n: int, confidence: float = CONFIDENCE) -> int:
     cannot give 95 % (93.8). Six can with their full range (96.9), twelve with the third value from either end (96.1).
     """
     missed = accumulate(2 * math.comb(n, k) / 2**n for k in range(n // 2))
-    return sum(each <= 1 - confidence for each in missed)
+    return sum(probability <= 1 - confidence for probability in missed)
 
 
 def estimate(numerator: Blocks, denominator: Blocks) -> Estimate:
@@ -92,15 +92,15 @@ def verdict(ratio: Estimate, floor: float = 0.0) -> str:
     return "same" if 1 / band <= ratio.low and ratio.high <= band else "unsure"
 
 
-def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> bool:
+def holds_alone(verdict: str, ratio: float, versus: Blocks, variant: Blocks) -> bool:
     """Does a conclusion from samples taken together agree with samples of runs alone ([run][sample])?
 
     A ratio of runs alone is less precise (other processes, other memory). It agrees if any run shows half of the
     difference (in logarithms), or lies within the factor ALONE. Without runs alone there is no contradiction.
     """
-    alone = [float(np.median(a) / np.median(b)) for a in versus for b in mine]
+    alone = [float(np.median(a) / np.median(b)) for a in versus for b in variant]
     near = max(ALONE, math.sqrt(max(ratio, 1 / ratio)))
-    above, below = any(one >= ratio / near for one in alone), any(one <= ratio * near for one in alone)
+    above, below = any(value >= ratio / near for value in alone), any(value <= ratio * near for value in alone)
     needed = {"faster": (above,), "slower": (below,), "same": (above, below)}.get(verdict, ())
     return not alone or all(needed)
 
@@ -112,5 +112,5 @@ def blocks_for(round_log_sd: float, rounds: int, half_width: float = 0.015, leas
     sd, here twice (rounds, blocks); the interval is 1.96 times that.
     """
     block_sd = 1.25 * round_log_sd / math.sqrt(rounds)
-    wanted = (1.96 * 1.25 * block_sd / half_width) ** 2
-    return int(min(most, max(least, math.ceil(wanted))))
+    block_count = (1.96 * 1.25 * block_sd / half_width) ** 2
+    return int(min(most, max(least, math.ceil(block_count))))

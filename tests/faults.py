@@ -52,7 +52,8 @@ def first(action: str, **options: str) -> str:
 
 def stuck_when_timed(file: object) -> str:
     """A version whose first call that is timed in a block makes this file, and does not return."""
-    timed = '{"_block", "sample"} <= {frame.f_code.co_name for frame, _ in traceback.walk_stack(sys._getframe())}'
+    frames = "frame.f_code.co_name for frame, _ in traceback.walk_stack(sys._getframe())"
+    timed = f'{{"_sample_block", "sample"}} <= {{{frames}}}'
     stuck = f"if {timed}:\n    open({str(file)!r}, 'w').close()\n    time.sleep(600)"
     return version(f"{stuck}\n{HONEST}", extra="import sys, time, traceback")
 

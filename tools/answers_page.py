@@ -6,7 +6,7 @@ a table for each pair, under the version's name as in the tables (`baseline`, `o
     [coalescing]
     optimized = "Eight times the sectors, and the speedup is {coalescing optimized: ratio}: more than 8, because ..."
 
-In braces: the title of a figure, as in quoted.py. A figure of another GPU than the page's is a whole link, as there:
+In braces: the title of a figure, as in quoted_figures.py. A figure of another GPU is a whole link, as there:
 `[](/recorded/DEVICE/ch1.md "coalescing optimized: ratio")`.
 """
 
@@ -19,9 +19,9 @@ from common.pairs.contract import Version
 from common.pairs.pair import ROOT, Pair, discover, short
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
-from common.record.load import together
+from common.record.record_file import combine_records
 from common.record.result import PairResult
-from common.record.store import current, recorded
+from common.record.store import chapter_records, current_filter
 from common.show import quoted_figures
 from common.show.tables import origin, ratio, share, times, variant
 
@@ -36,8 +36,8 @@ Here are the questions of this chapter, an answer to each, and the measurement t
 def question(version: Version) -> str:
     """What its docstring asks, in one line; nothing if it asks nothing."""
     text = ast.get_docstring(ast.parse(version.path.read_text(encoding="utf-8"))) or ""
-    asked = " ".join(text.partition("\nPredict: ")[2].split())
-    return asked[:1].upper() + asked[1:]
+    sentence = " ".join(text.partition("\nPredict: ")[2].split())
+    return sentence[:1].upper() + sentence[1:]
 
 
 def answers(chapter: str) -> dict[tuple[str, str], str]:
@@ -50,7 +50,7 @@ def answers(chapter: str) -> dict[tuple[str, str], str]:
     for pair, texts in tables.items():
         if not isinstance(texts, dict) or not all(isinstance(text, str) and text.strip() for text in texts.values()):
             raise UserError(f"{path}: {pair} must be a table of answers, each a text and not empty")
-    return {(pair, of): " ".join(text.split()) for pair, texts in tables.items() for of, text in texts.items()}
+    return {(pair, name): " ".join(text.split()) for pair, texts in tables.items() for name, text in texts.items()}
 
 
 def pages() -> dict[Path, str]:
@@ -60,49 +60,49 @@ def pages() -> dict[Path, str]:
 
 
 def page(chapter: str, pairs: list[Pair]) -> str:
-    known, everything = answers(chapter), recorded(chapter)
-    found, is_current = on_one_gpu(everything), current(pairs)
-    record = together([each for _, each in found])
-    asked = {(pair.name, short(version.label)) for pair in pairs for version in pair.versions if question(version)}
-    if odd := sorted(asked ^ known.keys()):
+    texts, records = answers(chapter), chapter_records(chapter)
+    gpu_records, is_current = on_one_gpu(records), current_filter(pairs)
+    record = combine_records([record for _, record in gpu_records])
+    questions = {(pair.name, short(version.label)) for pair in pairs for version in pair.versions if question(version)}
+    if odd := sorted(questions ^ texts.keys()):
         raise UserError(f"{chapter}/{ANSWERS}: a question without an answer, or the reverse: {odd}")
     lines = [f"# Chapter {chapter.removeprefix('ch')}: questions and answers", "", FOREWORD, ""]
     lines += [f"Recorded on {origin(record)}.", ""] if record else []
-    device = found[0][0].parent.name if found else ""
+    device = gpu_records[0][0].parent.name if gpu_records else ""
 
     def quote(title: re.Match[str]) -> str:
         make = quoted_figures.link if device else quoted_figures.figure  # before the first record there is no page
         return make(device, chapter, title[1])
 
-    on_gpus = [item for item in everything if item[1].environment["device"]["kind"] == "cuda"]
-    others = [each for where, each in on_gpus if where.parent.name != device]
-    sources = [("", record), *((f" on {origin(each)}", each) for each in others)] if record else []
-    results = [(where, each) for where, of in sources for each in of.pairs if is_current(each)]
+    on_gpus = [item for item in records if item[1].environment["device"]["kind"] == "cuda"]
+    others = [other for path, other in on_gpus if path.parent.name != device]
+    sources = [("", record), *((f" on {origin(other)}", other) for other in others)] if record else []
+    results = [(place, result) for place, source in sources for result in source.pairs if is_current(result)]
     for pair in pairs:
         lines += [f"## {pair.name}", ""]
         for version in pair.versions:
             name = short(version.label)
-            if (pair.name, name) in known:
-                answer = quoted_figures.filled_in(re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name]))
+            if (pair.name, name) in texts:
+                answer = quoted_figures.fill_in_figures(re.sub(r"\{([^{}]+)\}", quote, texts[pair.name, name]))
                 lines += [f"**{name}**, [`{version.path.name}`]({version.path.name})", ""]
                 lines += [f"*Question.* {question(version)}", "", f"*Answer.* {answer}", ""]
-                measured = _measured([each for each in results if each[1].name == pair.name], version)
-                is_missing = not measured and version is not pair.baseline
-                lines += [NOTHING.format(chapter[2:], pair.name), ""] if is_missing else measured
+                recorded_lines = _measured_lines([entry for entry in results if entry[1].name == pair.name], version)
+                is_missing = not recorded_lines and version is not pair.baseline
+                lines += [NOTHING.format(chapter[2:], pair.name), ""] if is_missing else recorded_lines
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _measured(results: list[tuple[str, PairResult]], version: Version) -> list[str]:
+def _measured_lines(results: list[tuple[str, PairResult]], version: Version) -> list[str]:
     """What was recorded of it at the default size; nothing of a baseline, which stands in the others' rows.
 
     `results`: of its pair, each with where it was recorded. The first that has the version counts.
     """
-    for where, result in results:
+    for place, result in results:
         lines: list[str] = []
         for row in [row for row in result.rows if row.variant == version.label and row.ratio]:
             limit = f", {text}" if (text := share(result, row)) else ""
-            said = f"{variant(row)}{where}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}"
-            lines += [f"*Measured.* {said}", ""]
+            sentence = f"{variant(row)}{place}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}"
+            lines += [f"*Measured.* {sentence}", ""]
         if lines:
             return lines
     return []

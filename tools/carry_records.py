@@ -18,19 +18,19 @@ from typing import Any
 
 from common.cli import counts
 from common.cli.counts import CountedPair
-from common.engine.candidates import LIBRARY_KINDS
 from common.isolation import worker
+from common.pairs.contract import LIBRARY_KINDS
 from common.pairs.pair import ROOT, Pair, chapters, class_of, discover
 from common.pairs.source import definitions, source_hash, timed_code
 from common.pairs.syntax import parse
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
 from common.record.files import RECORDED
-from common.record.load import load_records, save_records
+from common.record.record_file import load_records, save_records
 from common.record.result import PairResult, Record
-from common.record.store import current, merged, stem
+from common.record.store import current_filter, merge_runs, stem
 from common.xray.work import UNSEEN, works
-from tools.old_tree import RenameMap, at_revision, old_pairs, read_map
+from tools.old_tree import RenameMap, extract_revision, old_pairs, read_map
 
 ARCHITECTURE = "sm_90"  # of all recorded GPUs
 Works = dict[tuple[Path, str], dict[str, list[str]]]  # (file, arguments) -> what its functions do (common.xray.work)
@@ -57,19 +57,19 @@ def parts(pair: Pair, result: PairResult) -> dict[str, Part]:
 
     What a version's file lacks is the baseline's.
     """
-    said = {"baseline", *result.arms, *(row.variant for row in result.rows)}
+    labels = {"baseline", *result.arms, *(row.variant for row in result.rows)}
     files = {version.label: version.path for version in pair.versions}
-    found = {f"{label} run": Part("run", path, path) for label, path in files.items() if label in said}
-    for label in said & files.keys():
-        for path in having("cost", files[label], files["baseline"]):
-            found[f"{label} cost"] = Part("cost", path, files[label])
+    by_key = {f"{label} run": Part("run", path, path) for label, path in files.items() if label in labels}
+    for label in labels & files.keys():
+        for path in defining_file("cost", files[label], files["baseline"]):
+            by_key[f"{label} cost"] = Part("cost", path, files[label])
     for label in [label for label in result.arms if label.split("/")[0] in LIBRARY_KINDS]:
-        for path in having(name := label.replace("/", "_"), *files.values()):
-            found[label] = Part(name, path, path)
-    return dict(sorted(found.items()))
+        for path in defining_file(name := label.replace("/", "_"), *files.values()):
+            by_key[label] = Part(name, path, path)
+    return dict(sorted(by_key.items()))
 
 
-def having(name: str, *files: Path) -> list[Path]:
+def defining_file(name: str, *files: Path) -> list[Path]:
     """The first of these files that defines or imports a function, if there is one."""
     return [file for file in files if name in dict(definitions(parse(file)))][:1]
 
@@ -79,23 +79,24 @@ class Move:
     """A stale result and the pair that it may belong to now, with all arguments of `inputs` then and now."""
 
     result: PairResult
-    before: Pair
-    after: Pair
+    old_pair: Pair
+    new_pair: Pair
     size: str
-    then: dict[str, Any]
-    now: dict[str, Any]
+    old_arguments: dict[str, Any]
+    new_arguments: dict[str, Any]
 
     def changed(self) -> list[tuple[str, Part | None, Part | None]]:
         """What has other code now than then, or is missing in one of them."""
-        old, new = parts(self.before, self.result), parts(self.after, self.result)
-        same = [key for key in old.keys() & new.keys() if self.then == self.now and old[key].code() == new[key].code()]
+        old, new = parts(self.old_pair, self.result), parts(self.new_pair, self.result)
+        both = old.keys() & new.keys() if self.old_arguments == self.new_arguments else set()
+        same = [key for key in both if old[key].code() == new[key].code()]
         return [(key, old.get(key), new.get(key)) for key in old | new if key not in same]
 
-    def done(self) -> PairResult:
+    def carried_result(self) -> PairResult:
         """The result as one of the present pair."""
-        hashes, sizes = [*self.result.carried, self.result.source_hash], self.after.sizes[self.size]
-        named = replace(self.result, name=self.after.name, size=self.size, sizes=sizes)
-        return replace(named, source_hash=source_hash(self.after), carried=hashes)
+        hashes, sizes = [*self.result.carried, self.result.source_hash], self.new_pair.sizes[self.size]
+        moved = replace(self.result, name=self.new_pair.name, size=self.size, sizes=sizes)
+        return replace(moved, source_hash=source_hash(self.new_pair), carried=hashes)
 
 
 def move_of(result: PairResult, old: OldPairs, new: dict[str, Pair], names: RenameMap) -> Move:
@@ -103,20 +104,20 @@ def move_of(result: PairResult, old: OldPairs, new: dict[str, Pair], names: Rena
     key = f"{result.chapter}/{result.name}"
     renamed = names.pairs.get(key, {})
     name, more = renamed.get("name", result.name), renamed.get("arguments", {})
-    known = (result.source_hash, *result.carried)  # a row that was carried is that of each code before, too
-    before, code = old.get(result.name, (None, ""))
-    if before is None or code not in known:
+    hashes = (result.source_hash, *result.carried)  # a row that was carried is that of each code before, too
+    old_pair, code = old.get(result.name, (None, ""))
+    if old_pair is None or code not in hashes:
         raise UserError("it is of another revision")
     if name not in new:
         raise UserError(f"there is no pair {name}")
-    then = arguments_of(before, result.sizes)
-    sizes = [size for size, given in new[name].sizes.items() if arguments_of(new[name], given) == then | more]
+    old_arguments = arguments_of(old_pair, result.sizes)
+    sizes = [size for size, given in new[name].sizes.items() if arguments_of(new[name], given) == old_arguments | more]
     if not sizes:
-        raise UserError(f"{name} has no size of {then | more}")
+        raise UserError(f"{name} has no size of {old_arguments | more}")
     of_class = [size for size in sizes if class_of(size) == class_of(result.size)]
     size = result.size if result.size in sizes else (of_class or sizes)[0]
     labelled = with_labels(result, names.labels.get(key, {}))
-    return Move(labelled, before, new[name], size, then, then | more)
+    return Move(labelled, old_pair, new[name], size, old_arguments, old_arguments | more)
 
 
 def with_labels(result: PairResult, labels: dict[str, str]) -> PairResult:
@@ -135,41 +136,42 @@ def arguments_of(pair: Pair, given: dict[str, Any]) -> dict[str, Any]:
     functions = (node for node in parse(pair.baseline.path).body if isinstance(node, ast.FunctionDef))
     takes = next(node.args for node in functions if node.name == "inputs")
     defaults = dict(zip(reversed(takes.args), reversed(takes.defaults), strict=False))
-    named = {argument.arg: ast.literal_eval(value) for argument, value in defaults.items()}
-    return {name: value for name, value in {**named, **given}.items() if name != "device"}
+    default_values = {argument.arg: ast.literal_eval(value) for argument, value in defaults.items()}
+    return {name: value for name, value in {**default_values, **given}.items() if name != "device"}
 
 
-def seen(moves: list[Move]) -> Works:
+def find_work(moves: list[Move]) -> Works:
     """The work, then and now, of what has other code; each file in its own process."""
-    wanted: dict[Path, tuple[set[str], dict[str, dict[str, Any]]]] = {}
+    requests: dict[Path, tuple[set[str], dict[str, dict[str, Any]]]] = {}
     for move in moves:
-        for _, *both in move.changed():
-            for part, arguments in zip(both, (move.then, move.now), strict=True):
+        for _, *part_pair in move.changed():
+            for part, arguments in zip(part_pair, (move.old_arguments, move.new_arguments), strict=True):
                 if part:
-                    names, sizes = wanted.setdefault(part.file, (set(), {}))
+                    names, sizes = requests.setdefault(part.file, (set(), {}))
                     names.add(part.name)
                     sizes[repr(arguments)] = arguments
-    found: Works = {}
-    for path, (names, sizes) in wanted.items():
+    work_of: Works = {}
+    for path, (names, sizes) in requests.items():
         try:
-            done = worker.call(works, path, sorted(names), list(sizes.values()), ARCHITECTURE)
+            work_by_size = worker.call(works, path, sorted(names), list(sizes.values()), ARCHITECTURE)
         except worker.ChildFailed as death:
-            done = [{name: [f"{UNSEEN}: {death}"] for name in names} for _ in sizes]
-        found |= {(path, key): work for key, work in zip(sizes, done, strict=True)}
-    return found
+            work_by_size = [{name: [f"{UNSEEN}: {death}"] for name in names} for _ in sizes]
+        work_of |= {(path, key): work for key, work in zip(sizes, work_by_size, strict=True)}
+    return work_of
 
 
-def difference(move: Move, found: Works) -> str:
+def difference(move: Move, work_of: Works) -> str:
     """The first difference between the work then and now; empty if there is none."""
     for key, old, new in move.changed():
         if old is None or new is None:
             return f"{key} is {'new' if new else 'gone'}"
-        before, after = found[old.file, repr(move.then)][old.name], found[new.file, repr(move.now)][new.name]
-        for then, now in zip([*before, "the end"], [*after, "the end"], strict=False):
-            if then != now:
-                return f"{key}: {now:.150} instead of {then:.150}"
-        if before[:1] and before[0].startswith(UNSEEN):
-            return f"{key}: its code differs, and its work {before[0]}"
+        old_work = work_of[old.file, repr(move.old_arguments)][old.name]
+        new_work = work_of[new.file, repr(move.new_arguments)][new.name]
+        for old_step, new_step in zip([*old_work, "the end"], [*new_work, "the end"], strict=False):
+            if old_step != new_step:
+                return f"{key}: {new_step:.150} instead of {old_step:.150}"
+        if old_work[:1] and old_work[0].startswith(UNSEEN):
+            return f"{key}: its code differs, and its work {old_work[0]}"
         if move.result.clock == "wall" and old.name != "cost" and old.code(kernels=False) != new.code(kernels=False):
             return f"{key}: its code on the host differs"
     return ""
@@ -182,12 +184,12 @@ def run(argv: list[str] | None) -> int:
     parser.add_argument("--chapter", metavar="chN", default="ch*", help="only this chapter")
     parser.add_argument("--map", metavar="FILE", help="new names of files, functions, labels and pairs (TOML)")
     args = parser.parse_args(argv)
-    if not (chosen := [path.name for path in chapters().values() if path.match(args.chapter)]):
+    if not (selected := [path.name for path in chapters().values() if path.match(args.chapter)]):
         parser.error(f"--chapter {args.chapter}: there is none; chN is meant, as in ch3")
     names = read_map(args.map) if args.map else RenameMap()
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
-        at_revision(args.revision, Path(folder))
-        for chapter in chosen:
+        extract_revision(args.revision, Path(folder))
+        for chapter in selected:
             old, new = old_pairs(Path(folder) / chapter, names), {pair.name: pair for pair in discover(ROOT / chapter)}
             carry_chapter(chapter, old, new, names)
             carry_counts(chapter, old, new, names)
@@ -198,53 +200,54 @@ def carry_chapter(chapter: str, old: OldPairs, new: dict[str, Pair], names: Rena
     """Print one line per stale result of a chapter; write the recorded files, if any result of them changes."""
     records = {path: load_records(path) for path in sorted(RECORDED.glob(f"*/{chapter}*.json"))}
     moves: dict[int, Move | str] = {}
-    is_current = current(list(new.values()))
+    is_current = current_filter(list(new.values()))
     results = [(path, result) for path, runs in records.items() for run in runs for result in run.pairs]
     for _, result in [(path, result) for path, result in results if not is_current(result)]:
         try:
             moves[id(result)] = move_of(result, old, new, names)
         except UserError as error:
             moves[id(result)] = str(error)
-    found, done = seen([move for move in moves.values() if isinstance(move, Move)]), dict[int, PairResult]()
+    work_of, carried = find_work([move for move in moves.values() if isinstance(move, Move)]), dict[int, PairResult]()
     for path, result in results:
         if move := moves.get(id(result)):
-            why = difference(move, found) if isinstance(move, Move) else move
-            after = move.done() if isinstance(move, Move) and not why else result
-            done |= {id(result): after} if not why else {}
-            said = f"stale: {why}" if why else f"carried over as {after.name} {after.size}"
-            print(f"{path.name} {result.name} {result.size}: {said}", flush=True)
-    if done:
+            reason = difference(move, work_of) if isinstance(move, Move) else move
+            new_result = move.carried_result() if isinstance(move, Move) and not reason else result
+            carried |= {id(result): new_result} if not reason else {}
+            outcome = f"stale: {reason}" if reason else f"carried over as {new_result.name} {new_result.size}"
+            print(f"{path.name} {result.name} {result.size}: {outcome}", flush=True)
+    if carried:
         parts = {
-            path: [replace(run, pairs=[done.get(id(pair), pair) for pair in run.pairs]) for run in runs]
+            path: [replace(run, pairs=[carried.get(id(pair), pair) for pair in run.pairs]) for run in runs]
             for path, runs in records.items()
         }
-        keep_by_class(parts, chapter)
+        save_by_class(parts, chapter)
 
 
 def carry_counts(chapter: str, old: OldPairs, new: dict[str, Pair], names: RenameMap) -> None:
     """Counts of memory traffic are those of the present code if it is equal but for names that no count has."""
 
-    def now(count: CountedPair) -> CountedPair:
-        before, code = old.get(count.name, (None, ""))
+    def with_current_hash(count: CountedPair) -> CountedPair:
+        old_pair, code = old.get(count.name, (None, ""))
         kernels = {kernel.name for version in count.versions if version.traffic for kernel in version.traffic.kernels}
         is_named = f"{chapter}/{count.name}" in names.labels or not kernels.isdisjoint(names.functions)
-        if count.chapter != chapter or count.name not in new or before is None or code != count.source_hash or is_named:
+        is_other = count.chapter != chapter or count.name not in new or code != count.source_hash
+        if old_pair is None or is_other or is_named:
             return count
-        is_same = counted_code(before) == counted_code(new[count.name])
+        is_same = code_by_version(old_pair) == code_by_version(new[count.name])
         return replace(count, source_hash=source_hash(new[count.name])) if is_same else count
 
-    found: counts.Counts = counts.FORMAT.load(RECORDED / counts.FILE)
-    if (pairs := [*map(now, found.pairs)]) != found.pairs:
-        counts.save(replace(found, pairs=pairs), RECORDED / counts.FILE)
+    recorded: counts.Counts = counts.FORMAT.load(RECORDED / counts.FILE)
+    if (pairs := [*map(with_current_hash, recorded.pairs)]) != recorded.pairs:
+        counts.save(replace(recorded, pairs=pairs), RECORDED / counts.FILE)
 
 
-def counted_code(pair: Pair) -> dict[str, Any]:
+def code_by_version(pair: Pair) -> dict[str, Any]:
     """What decides the counts of each version."""
     names = frozenset(["inputs", "setup", "run", "cost"])
     return {version.label: code_of(version.path, names) for version in pair.versions}
 
 
-def keep_by_class(records: dict[Path, list[Record]], chapter: str) -> None:
+def save_by_class(records: dict[Path, list[Record]], chapter: str) -> None:
     """Write a file for each class of sizes: a result whose class has changed moves to another file."""
     files: dict[Path, list[Record]] = {}
     for path, run in [(path, run) for path, runs in records.items() for run in runs]:
@@ -252,7 +255,7 @@ def keep_by_class(records: dict[Path, list[Record]], chapter: str) -> None:
             pairs = [pair for pair in run.pairs if class_of(pair.size) == of_class]
             files.setdefault(path.with_name(f"{stem(chapter, of_class)}.json"), []).append(replace(run, pairs=pairs))
     for path, runs in files.items():
-        save_records(merged(runs), path)
+        save_records(merge_runs(runs), path)
     for path in records.keys() - files.keys():
         path.unlink()
 

@@ -18,12 +18,13 @@ from typing import Any
 import msgspec
 
 from common.calibration import findings
+from common.pairs.contract import LIBRARY_KINDS
 from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
 from common.record import files, recompute, store
-from common.record.load import date_of, load_records, save_records
-from common.record.outcome import BELIEVED, Cause, Finding, Verdict
+from common.record.outcome import WITH_SPEEDUP, Cause, Finding, Verdict
+from common.record.record_file import date_of, load_records, save_records
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import words
 
@@ -82,11 +83,11 @@ WHOSE = re.compile(r"(the baseline|baseline|(?:library|yardstick|optimized)(?:/\
 def finding_of(text: str) -> Finding:
     """A text of the old form as data. Raises UserError for one that is not known."""
     whose = WHOSE.fullmatch(text)
-    name, said = (whose[1].removeprefix("the "), whose[2]) if whose else ("", text)
-    is_alone = said.startswith("alone: ")
+    name, reason = (whose[1].removeprefix("the "), whose[2]) if whose else ("", text)
+    is_alone = reason.startswith("alone: ")
     for pattern, cause, names in REASONS:
-        if found := re.fullmatch(pattern, said.removeprefix("alone: ")):
-            values = found.groups() or (found[0],)
+        if match := re.fullmatch(pattern, reason.removeprefix("alone: ")):
+            values = match.groups() or (match[0],)
             facts: dict[str, Any] = {
                 fact: value if fact == "text" else int(value) if fact in COUNTS else float(value)
                 for fact, value in zip(names, values, strict=False)
@@ -98,19 +99,19 @@ def finding_of(text: str) -> Finding:
 
 def note_of(text: str, variant: str, arms: dict[str, Arm]) -> Finding:
     """A note as data, where the samples have its facts with those: what the text says is rounded."""
-    found = finding_of(text)
-    if found.cause == Cause.ALLOCATES:
-        own, base = (arms[label].allocated_bytes or 0 for label in (variant, "baseline"))
-        found = Finding(found.cause, {"bytes": own, "baseline": base})
-    if found.cause == Cause.HOST_BOUND:
+    finding = finding_of(text)
+    if finding.cause == Cause.ALLOCATES:
+        variant_bytes, baseline_bytes = (arms[label].allocated_bytes or 0 for label in (variant, "baseline"))
+        finding = Finding(finding.cause, {"bytes": variant_bytes, "baseline": baseline_bytes})
+    if finding.cause == Cause.HOST_BOUND:
         arm = arms[variant]
-        found = Finding(found.cause, {"host_us": (arm.host_s or 0.0) * 1e6, "device_us": arm.median_s * 1e6})
-    if (now := words.text(found)) != as_today(text):
-        raise UserError(f"{text}: would become {now}")
-    return found
+        finding = Finding(finding.cause, {"host_us": (arm.host_s or 0.0) * 1e6, "device_us": arm.median_s * 1e6})
+    if (new_text := words.text(finding)) != in_new_words(text):
+        raise UserError(f"{text}: would become {new_text}")
+    return finding
 
 
-def as_today(text: str) -> str:
+def in_new_words(text: str) -> str:
     """A text in today's words, of which earlier records have others."""
     changes = {
         "next to nothing": "almost nothing",
@@ -134,26 +135,26 @@ def record_of(data: dict[str, Any]) -> Record:
 
 def result_of(data: dict[str, Any], limits: dict[str, Any]) -> PairResult:
     """A result of the old form: what follows from its samples is computed, and compared with what it states."""
-    where = f"{data['chapter']} {data['name']} {data['size']}"
+    place = f"{data['chapter']} {data['name']} {data['size']}"
     try:
         arms = arms_of(data, limits)
         rows = [row_of(row, arms, data) for row in data["rows"]]
         pair = replace(PairResult(**{**data, "arms": arms, "rows": []}))
         pair = recompute.with_figures(pair, limits)
-        rows = [row if row.verdict not in BELIEVED and not computed(row) else again(pair, row) for row in rows]
+        rows = [recompute_row(pair, row) if has_samples(row) else row for row in rows]
         compare({**data, "rows": data["rows"]}, replace(pair, rows=rows))
     except (UserError, KeyError, ValueError) as error:
-        raise UserError(f"{where}: {error}") from None
+        raise UserError(f"{place}: {error}") from None
     return replace(pair, rows=rows)
 
 
-def computed(row: Row) -> bool:
-    return row.verdict == Verdict.TOO_SHORT
+def has_samples(row: Row) -> bool:
+    return row.verdict in (*WITH_SPEEDUP, Verdict.TOO_SHORT)
 
 
-def again(pair: PairResult, row: Row) -> Row:
-    found = recompute.row(pair.arms, row.variant, row.versus, pair.noise_floor or 0.0, row.precision)
-    return replace(found, notes=row.notes)
+def recompute_row(pair: PairResult, row: Row) -> Row:
+    new_row = recompute.row(pair.arms, row.variant, row.versus, pair.noise_floor or 0.0, row.precision)
+    return replace(new_row, notes=row.notes)
 
 
 def arms_of(data: dict[str, Any], limits: dict[str, Any]) -> dict[str, Arm]:
@@ -176,33 +177,34 @@ def unstated_floors(rows: list[dict[str, Any]], arms: dict[str, Arm]) -> dict[st
 
     Early records do not state it: it is then another arm's, or the least with which the library is too short.
     """
-    believed, known = [row for row in rows if row["interval"]], [arm.floor_s for arm in arms.values() if arm.floor_s]
-    found = {}
+    complete_rows = [row for row in rows if row["interval"]]
+    floors = [arm.floor_s for arm in arms.values() if arm.floor_s]
+    with_floor = {}
     for label, arm in arms.items():
-        is_library = label.split("/")[0] in recompute.LIBRARY_KINDS and not recompute.is_short(arm)
-        if believed and is_library and not any(label in row["vs_library"] for row in believed):
+        is_library = label.split("/")[0] in LIBRARY_KINDS and not recompute.is_short(arm)
+        if complete_rows and is_library and not any(label in row["vs_library"] for row in complete_rows):
             if arm.median_s > LEAST_S:
                 raise UserError(f"no row says how it compares with {label}")
             least_s = arm.median_s / recompute.FLOOR_TIMES * (1 + 1e-4)
-            found[label] = replace(arm, floor_s=max([least_s, *known]))
-    return found
+            with_floor[label] = replace(arm, floor_s=max([least_s, *floors]))
+    return with_floor
 
 
 def cost_of(arm: Arm, cost: dict[str, float], limits: dict[str, Any]) -> dict[str, float]:
     """The amounts of an arm's work where the baseline's have other names: those that give the share it states."""
 
     def gives(amounts: dict[str, float]) -> bool:
-        found = recompute.with_shares(replace(arm, cost=amounts), cost, limits)
-        same = near(found.of_limit, arm.of_limit) and near(found.of_datasheet, arm.of_datasheet)
-        return same and found.limit_by == (arm.limit_by or recompute.of_limit(cost, limits)[1])
+        result = recompute.with_shares(replace(arm, cost=amounts), cost, limits)
+        same = is_near(result.of_limit, arm.of_limit) and is_near(result.of_datasheet, arm.of_datasheet)
+        return same and result.limit_by == (arm.limit_by or recompute.limit_time(cost, limits)[1])
 
     if gives({}):
         return {}
-    counted = {key: amount for key, amount in cost.items() if not key.endswith("_flops")}
+    other_amounts = {key: amount for key, amount in cost.items() if not key.endswith("_flops")}
     flops = sum(amount for key, amount in cost.items() if key.endswith("_flops"))
-    named = ({**counted, key: flops} for key in limits if key.endswith("_flops"))
-    if found := next(filter(gives, named), None):
-        return found
+    candidates = ({**other_amounts, key: flops} for key in limits if key.endswith("_flops"))
+    if match := next(filter(gives, candidates), None):
+        return match
     raise UserError(f"no amounts of work give {arm.of_limit} of the limit")
 
 
@@ -210,21 +212,21 @@ def row_of(data: dict[str, Any], arms: dict[str, Arm], pair: dict[str, Any]) -> 
     verdict = Verdict("crashed" if data["verdict"] == "died" else data["verdict"])
     on_device = pair["clock"] == "device"  # the device's clock begins with a cold L2: this note was wrong there
     notes = [note for note in data["notes"] if not (on_device and note.startswith("fits in the cache"))]
-    known = [note_of(note, data["variant"], arms) for note in notes]
-    reason = finding_of(data["reason"]) if data["reason"] and verdict not in BELIEVED else None
+    known_notes = [note_of(note, data["variant"], arms) for note in notes]
+    reason = finding_of(data["reason"]) if data["reason"] and verdict not in WITH_SPEEDUP else None
     interval = tuple(data["interval"]) if data["interval"] else None
-    return Row(**{**data, "verdict": verdict, "reason": reason, "interval": interval, "notes": known})
+    return Row(**{**data, "verdict": verdict, "reason": reason, "interval": interval, "notes": known_notes})
 
 
-def near(one: Any, other: Any) -> bool:
+def is_near(first: Any, second: Any) -> bool:
     """Whether two figures, or lists of them, are the same."""
-    if isinstance(one, float | int) and isinstance(other, float | int):
-        return abs(one - other) <= NEAR * max(abs(one), abs(other)) + 1e-12
-    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(map(near, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return [*one] == [*other] and all(near(one[key], other[key]) for key in one)
-    return bool(one == other)
+    if isinstance(first, float | int) and isinstance(second, float | int):
+        return abs(first - second) <= NEAR * max(abs(first), abs(second)) + 1e-12
+    if isinstance(first, tuple | list) and isinstance(second, tuple | list):
+        return len(first) == len(second) and all(map(is_near, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return [*first] == [*second] and all(is_near(first[key], second[key]) for key in first)
+    return bool(first == second)
 
 
 def compare(data: dict[str, Any], pair: PairResult) -> None:
@@ -235,15 +237,15 @@ def compare(data: dict[str, Any], pair: PairResult) -> None:
         for name in ("median_s", "of_limit", "of_datasheet"):
             require(f"{label} {name}", arm[name], getattr(pair.arms[label], name))
     for old, row in zip(data["rows"], pair.rows, strict=True):
-        where = f"{row.variant} vs {row.versus}"
-        require(f"{where} verdict", "crashed" if old["verdict"] == "died" else old["verdict"], row.verdict)
-        require(f"{where} reason", as_today(old["reason"]), words.text(row.reason))
+        place = f"{row.variant} vs {row.versus}"
+        require(f"{place} verdict", "crashed" if old["verdict"] == "died" else old["verdict"], row.verdict)
+        require(f"{place} reason", in_new_words(old["reason"]), words.text(row.reason))
         for name in ("ratio", "interval", "vs_library"):
-            require(f"{where} {name}", old[name], getattr(row, name))
+            require(f"{place} {name}", old[name], getattr(row, name))
 
 
 def require(what: str, says: Any, gives: Any) -> None:
-    if not near(says, gives):
+    if not is_near(says, gives):
         raise UserError(f"{what} is {says}, its samples give {gives}")
 
 
@@ -269,18 +271,19 @@ def convert_folder(folder: Path, tell: Callable[[str], None]) -> None:
             for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
                 part = [pair for pair in record.pairs if class_of(pair.size) == of_class]
                 groups.setdefault(store.stem(chapter, of_class), []).append((path, replace(record, pairs=part)))
-    for name, found in groups.items():
-        target, is_current = folder / f"{name}.json", store.current(discover(ROOT / name.partition("_")[0]))
-        newest = store.merged([record for _, record in sorted(found, key=lambda item: date_of(item[1]))])
+    for name, dated in groups.items():
+        target, is_current = folder / f"{name}.json", store.current_filter(discover(ROOT / name.partition("_")[0]))
+        newest = store.merge_runs([record for _, record in sorted(dated, key=lambda item: date_of(item[1]))])
         runs = [replace(run, pairs=[*filter(is_current, run.pairs)]) for run in newest]
         if runs := [run for run in runs if run.pairs]:
             save_records(runs, target)
-        for path in {path for path, _ in found} - ({target} if runs else set()):
+        for path in {path for path, _ in dated} - ({target} if runs else set()):
             path.unlink()
-        before, results, kept = (sum(len(run.pairs) for run in of) for of in ([run for _, run in found], newest, runs))
+        groups_of_runs = [run for _, run in dated], newest, runs
+        old_count, new_count, kept_count = (sum(len(run.pairs) for run in part) for part in groups_of_runs)
         gone = Counter(pair.name for run in newest for pair in run.pairs if not is_current(pair))
         left_out = ", ".join(f"{pair} at {sizes} size{'s' * (sizes > 1)}" for pair, sizes in gone.items())
-        counts = f"{kept} results of {len(runs)} runs, {before - results} replaced by newer ones"
+        counts = f"{kept_count} results of {len(runs)} runs, {old_count - new_count} replaced by newer ones"
         tell(f"{folder.name}/{target.name}: {counts}")
         if left_out:
             tell(f"  left out, of another state of the code, or of what is gone: {left_out}")
@@ -295,12 +298,12 @@ def convert_calibration(path: Path, tell: Callable[[str], None]) -> None:
         return
     count = 0
     for run in [run for runs in [*data["runs"].values(), data["nothing"]] for run in runs]:
-        for said in run["said"].values():
-            said["verdict"] = "crashed" if said["verdict"] == "died" else said["verdict"]
-            if said["reason"].startswith("beside the others "):
-                said["reason"], count = Cause.CONTRADICTED_ALONE.value, count + 1
-    found: findings.Findings = msgspec.convert({**data, "schema": findings.SCHEMA}, findings.Findings)
-    files.write_text(path, findings.to_json(found))
+        for conclusion in run["said"].values():
+            conclusion["verdict"] = "crashed" if conclusion["verdict"] == "died" else conclusion["verdict"]
+            if conclusion["reason"].startswith("beside the others "):
+                conclusion["reason"], count = Cause.CONTRADICTED_ALONE.value, count + 1
+    calibration: findings.Findings = msgspec.convert({**data, "schema": findings.SCHEMA}, findings.Findings)
+    files.write_text(path, findings.to_json(calibration))
     tell(f"{path.parent.name}/{path.name}: {count} reasons named")
 
 

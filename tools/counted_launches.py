@@ -39,7 +39,7 @@ MODELS = (PER_SM, RESIDENT, HALF)  # how many programs run in step; data used by
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenVersion:
     """A version of a pair ("ch3/softmax") at a size, given by the arguments of its `inputs`."""
 
     pair: str
@@ -55,7 +55,7 @@ class Chosen:
     def is_beyond_l2(self) -> bool:
         return BEYOND_L2.get((self.pair, self.version)) == self.size
 
-    def drawn(self, device: str) -> Any:
+    def load_with_inputs(self, device: str) -> Any:
         """(Its module, its inputs); the inputs are equal each time."""
         import torch
 
@@ -69,17 +69,19 @@ def call_of(module: Any, inputs: dict[str, Any]) -> Any:
     return partial(module.run, **inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
 
 
-def chosen(only: str = "*") -> list[Chosen]:
+def choose_versions(only: str = "*") -> list[ChosenVersion]:
     """All versions with a Triton kernel in pairs whose names match; the slowest first."""
-    found = []
+    versions = []
     for chapter, names in PAIRS.items():
         pairs = [pair for pair in discover(ROOT / chapter) if pair.name in names.split()]
-        for pair in (each for each in pairs if fnmatchcase(each.name, only)):
-            for version in (each for each in pair.versions if "triton" in each.imports and not each.is_gluon):
+        for pair in (pair for pair in pairs if fnmatchcase(pair.name, only)):
+            for version in (
+                version for version in pair.versions if "triton" in version.imports and not version.is_gluon
+            ):
                 name, file = f"{chapter}/{pair.name}", str(version.path.relative_to(ROOT))
                 sizes = pair.sizes["count"], BEYOND_L2.get((name, version.label))
-                found += [Chosen(name, version.label, file, size) for size in sizes if size]
-    return sorted(found, key=lambda each: not each.is_beyond_l2)
+                versions += [ChosenVersion(name, version.label, file, size) for size in sizes if size]
+    return sorted(versions, key=lambda version: not version.is_beyond_l2)
 
 
 class ColdMeter(Meter):
@@ -92,14 +94,14 @@ class ColdMeter(Meter):
         super().__init__()
         self._machine, self._resident = machine, resident
         self._models: dict[str, L2] = {}
-        self.found: dict[str, Counter[str]] = {}
+        self.counts: dict[str, Counter[str]] = {}
 
     def begin(self, name: str) -> None:
         super().begin(name)
         size, sms = self._machine.l2_bytes, self._machine.sms
         all_at_once = sms * self._resident.get(name, 1)
         self._models = {PER_SM: L2(size, sms), RESIDENT: L2(size, all_at_once), HALF: L2(size // 2, all_at_once)}
-        self.found.setdefault(name, Counter())["launches"] += 1
+        self.counts.setdefault(name, Counter())["launches"] += 1
 
     def program(self) -> None:
         super().program()
@@ -109,20 +111,20 @@ class ColdMeter(Meter):
     def access(self, addresses: Addresses, mask: Mask, size: int, kind: str, tma: bool = False) -> None:
         super().access(addresses, mask, size, kind, tma)
         touched = unique_sectors(addresses[mask].reshape(-1) // SECTOR)
-        self.found[self._launch.kernel.name][f"TMA {kind}" if tma else kind] += touched.size
+        self.counts[self._launch.kernel.name][f"TMA {kind}" if tma else kind] += touched.size
         for model in self._models.values():
             model.access(touched, kind != "store", kind != "load")
 
     def end(self) -> None:
         super().end()
-        launch, found = self._launch, self.found[self._launch.kernel.name]
-        found["programs"] += int(launch.kernel.programs)
-        found["read bytes"] += SECTOR * launch.read.sectors.size
-        found["written bytes"] += SECTOR * launch.written.sectors.size
+        launch, kernel_counts = self._launch, self.counts[self._launch.kernel.name]
+        kernel_counts["programs"] += int(launch.kernel.programs)
+        kernel_counts["read bytes"] += SECTOR * launch.read.sectors.size
+        kernel_counts["written bytes"] += SECTOR * launch.written.sectors.size
         for name, model in self._models.items():
             model.drain()
-            found[f"read, {name}"] += int(model.read_bytes)
-            found[f"moved, {name}"] += int(model.dram_bytes)
+            kernel_counts[f"read, {name}"] += int(model.read_bytes)
+            kernel_counts[f"moved, {name}"] += int(model.dram_bytes)
 
 
 def machine_of(device: dict[str, Any]) -> Machine:
@@ -131,19 +133,19 @@ def machine_of(device: dict[str, Any]) -> Machine:
     return replace(architecture, name=device["name"], sms=device["sms"], l2_bytes=device["cache_bytes"])
 
 
-def counted(machine: Machine, each: Chosen, resident: dict[str, int]) -> dict[str, dict[str, int]]:
+def count_version(machine: Machine, version: ChosenVersion, resident: dict[str, int]) -> dict[str, dict[str, int]]:
     """The counts of one call, by kernel. `resident`: programs of each kernel that an SM holds."""
     from common.traffic import triton_hooks
 
-    module, inputs = each.drawn("cpu")
+    module, inputs = version.load_with_inputs("cpu")
     meter = ColdMeter(machine, resident)
     with _as_if_on(machine):
         call = call_of(module, inputs)
         with triton_hooks.interpreter_hooks(
-            meter, is_real=not each.is_beyond_l2
+            meter, is_real=not version.is_beyond_l2
         ):  # no address depends on a loaded value
             call()
-    return {name: dict(found) for name, found in meter.found.items()}
+    return {name: dict(kernel_counts) for name, kernel_counts in meter.counts.items()}
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from common.pairs.pair import short
 from common.record.files import Problems
 from common.show.formats import binary, digits
 from common.show.tables import head, line, source
+from tools import counter_truth
 from tools.counted_launches import MODELS
-from tools.counter_truth import AGREES, FILE, FORMAT, L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, Compared, Truth
+from tools.counter_truth import AGREES, L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, ComparedKernel, Truth
 
 LOADS = ("load", "atomic", "TMA load")
 NAMES = ("pair", "version", "kernel", "size")
@@ -21,7 +22,7 @@ MEMORY_HEADINGS = (
 INTRODUCTION = """# Exact counts beside Nsight Compute's counters: {name}
 
 Each kernel was profiled once, with empty caches, and the same launches were counted
-([how](/common/calibration/truth.py)).
+([how](/tools/counter_truth.py)).
 {source}.
 
 {agree} of {all} kernels agree within {near:.0%}, {exact} of them to the last sector. At these sizes rows begin at
@@ -36,72 +37,72 @@ bytes written by the GPU until the kernel ends, and in all. The GPU's figure lac
 writes later."""
 
 
-def _names(each: Compared) -> list[str]:
-    size = ", ".join(f"{name}={value}" for name, value in each.size.items())
-    return [each.pair, short(each.version), each.kernel, size]
+def _names(kernel: ComparedKernel) -> list[str]:
+    size = ", ".join(f"{name}={value}" for name, value in kernel.size.items())
+    return [kernel.pair, short(kernel.version), kernel.kernel, size]
 
 
 def rows(truth: Truth) -> list[list[str]]:
     """The rows under HEADINGS, one per kernel."""
-    made = []
-    for each in truth.kernels:
-        off = "" if each.is_exact else f"{max(each.off.values(), key=abs):+.2%}"
-        found = sum(map(each.found, WAYS))
-        made.append([*_names(each), f"{each.sectors:,}", f"{found:,.0f}", off, each.said])
-    return made
+    table_rows = []
+    for kernel in truth.kernels:
+        off = "" if kernel.is_exact else f"{max(kernel.off.values(), key=abs):+.2%}"
+        measured = sum(map(kernel.counter_sectors, WAYS))
+        table_rows.append([*_names(kernel), f"{kernel.sectors:,}", f"{measured:,.0f}", off, kernel.agreement])
+    return table_rows
 
 
 def memory_rows(truth: Truth) -> list[list[str]]:
     """The rows under MEMORY_HEADINGS, one per kernel; none for a kernel without counters on this GPU."""
-    made = []
-    for each in truth.kernels:
-        loads, asked = sum(each.counted.get(way, 0) for way in LOADS), each.counters.get(L2_READ)
-        read, written = (binary(each.counters[name]) if name in each.counters else "" for name in (READ, WRITTEN))
-        off = ["" if (by := each.model_off(model)) is None else f"{by:+.1%}" for model in MODELS]
-        of_loads = digits(asked / loads) if asked and loads else ""
-        made.append([*_names(each), of_loads, read, *off, written, binary(each.counted["written bytes"])])
-    return made
+    table_rows = []
+    for kernel in truth.kernels:
+        loads, l2_reads = sum(kernel.counted.get(way, 0) for way in LOADS), kernel.counters.get(L2_READ)
+        read, written = (binary(kernel.counters[name]) if name in kernel.counters else "" for name in (READ, WRITTEN))
+        off = ["" if (by := kernel.model_off(model)) is None else f"{by:+.1%}" for model in MODELS]
+        of_loads = digits(l2_reads / loads) if l2_reads and loads else ""
+        table_rows.append([*_names(kernel), of_loads, read, *off, written, binary(kernel.counted["written bytes"])])
+    return table_rows
 
 
 def errors(truth: Truth) -> list[str]:
     """One line per model: its error for kernels whose bytes fit in the L2, and for the others."""
-    size, said = truth.environment["device"]["cache_bytes"], []
+    size, lines = truth.environment["device"]["cache_bytes"], []
     for fits, what in ((True, "fits into"), (False, "is larger than")):
-        those = [each for each in truth.kernels if (each.touched_bytes <= size) == fits]
+        kernels = [kernel for kernel in truth.kernels if (kernel.touched_bytes <= size) == fits]
         for model in MODELS:
-            off = [by for each in those if (by := each.model_off(model)) is not None]
+            off = [by for kernel in kernels if (by := kernel.model_off(model)) is not None]
             if off:
                 middle, worst = f"{median(map(abs, off)):.1%}", f"{max(off, key=abs):+.1%}"
-                said.append(f"data of a kernel {what} the L2 ({len(off)}), {model}: {middle} off, at most {worst}")
-    return said
+                lines.append(f"data of a kernel {what} the L2 ({len(off)}), {model}: {middle} off, at most {worst}")
+    return lines
 
 
 def markdown(path: Path, truth: Truth) -> str:
     """The page."""
     name, classes = truth.environment["device"]["name"], truth.classes
-    told = {"agree": classes[AGREES], "all": len(truth.kernels), "near": NEAR, "source": source((path, truth))}
-    told["exact"] = sum(each.is_exact for each in truth.kernels)
-    found = [[said, str(classes[said]), meaning] for said, meaning in MEANINGS.items() if classes[said]]
+    values = {"agree": classes[AGREES], "all": len(truth.kernels), "near": NEAR, "source": source((path, truth))}
+    values["exact"] = sum(kernel.is_exact for kernel in truth.kernels)
+    class_rows = [[name, str(classes[name]), meaning] for name, meaning in MEANINGS.items() if classes[name]]
     parts = [
-        [INTRODUCTION.format(name=name, **told)],
-        _table(("class", "kernels", "what it means"), found),
+        [INTRODUCTION.format(name=name, **values)],
+        _table(("class", "kernels", "what it means"), class_rows),
         ["## Sectors"],
         _table(HEADINGS, rows(truth)),
         [MEMORY],
         ["The model's error, half of the kernels below it and the worst:"],
-        [f"- {said}" for said in errors(truth)],
+        [f"- {text}" for text in errors(truth)],
         _table(MEMORY_HEADINGS, memory_rows(truth)),
         [f"Counters that are missing here: {', '.join(truth.missing)}."] if truth.missing else [],
-        [f"- left out: {what}: {why}" for what, why in truth.left_out.items()],
+        [f"- left out: {what}: {reason}" for what, reason in truth.left_out.items()],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def _table(headings: tuple[str, ...], found: Iterable[list[str]]) -> list[str]:
-    return [*head(headings), *map(line, found)]
+def _table(headings: tuple[str, ...], rows: Iterable[list[str]]) -> list[str]:
+    return [*head(headings), *map(line, rows)]
 
 
 def pages(problems: Problems | None = None, folder: Path | None = None) -> dict[Path, str]:
-    """The page of each device with a recorded comparison. `problems`: as in `Format.recorded`."""
-    found = FORMAT.recorded(FILE, folder, problems)
-    return {path.with_suffix(".md"): markdown(path, truth) for path, truth in found}
+    """The page of each device with a recorded comparison. `problems`: as in `Format.load_all`."""
+    comparisons = counter_truth.FORMAT.load_all(counter_truth.FILE, folder, problems)
+    return {path.with_suffix(".md"): markdown(path, truth) for path, truth in comparisons}

@@ -47,7 +47,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedKernel:
     """A kernel of a version: all its launches in one call. `size`: the arguments of the pair's `inputs`.
 
     `counted`: launches, programs, sectors by kind of access, different bytes read and written, and bytes that models of
@@ -71,22 +71,22 @@ class Compared:
         """The different bytes read or written."""
         return self.counted["read bytes"] + self.counted["written bytes"]
 
-    def found(self, way: str) -> float:
+    def counter_sectors(self, way: str) -> float:
         """The counters' sectors of one kind of access."""
         return sum(self.counters.get(name, 0.0) for name in WAYS[way])
 
     @property
     def off(self) -> dict[str, float]:
         """Kind of access -> surplus of the counters over the counts, relative to all counted sectors."""
-        return {way: (self.found(way) - self.counted.get(way, 0)) / max(self.sectors, 1) for way in WAYS}
+        return {way: (self.counter_sectors(way) - self.counted.get(way, 0)) / max(self.sectors, 1) for way in WAYS}
 
     @property
     def is_exact(self) -> bool:
         """Whether the counters agree to the last sector."""
-        return all(self.found(way) == self.counted.get(way, 0) for way in WAYS)
+        return all(self.counter_sectors(way) == self.counted.get(way, 0) for way in WAYS)
 
     @property
-    def said(self) -> str:
+    def agreement(self) -> str:
         """Whether the counters agree, or the kind of difference; computed from the figures."""
         if self.counters[GRID] != self.counted["programs"]:
             return ANOTHER
@@ -94,8 +94,9 @@ class Compared:
         if any(name not in self.counters for way in far for name in WAYS[way] if way.startswith("TMA")):
             return TMA
         kinds = {"load": RELOADED, "store": PARTIAL}
-        again = max(self.counters[THREADS] / WARP, PARTS)  # how often one instruction may touch a sector
-        if any(way not in kinds or not 1 < self.found(way) / max(self.counted.get(way, 0), 1) <= again for way in far):
+        most = max(self.counters[THREADS] / WARP, PARTS)  # how often one instruction may touch a sector
+        times = {way: self.counter_sectors(way) / max(self.counted.get(way, 0), 1) for way in far}
+        if any(way not in kinds or not 1 < times[way] <= most for way in far):
             return UNEXPLAINED
         return next((kind for way, kind in kinds.items() if way in far), AGREES)
 
@@ -114,32 +115,32 @@ class Truth:
 
     schema: int
     environment: dict[str, Any]  # device: see common.machine.device.describe; versions, with ncu's; date
-    kernels: list[Compared]
+    kernels: list[ComparedKernel]
     missing: list[str]
     left_out: dict[str, str]
 
     @property
     def classes(self) -> Counter[str]:
         """The number of kernels in each class."""
-        return Counter(each.said for each in self.kernels)
+        return Counter(kernel.agreement for kernel in self.kernels)
 
 
-def _believed(truth: Truth) -> Truth:
+def _validate(truth: Truth) -> Truth:
     """The comparison, unless it contradicts itself. Raises an error about a missing value."""
     environment = truth.environment
     if not (environment["device"]["name"] and environment["date"] and environment["device"]["cache_bytes"] > 0):
         raise ValueError("the device lacks a name, a date or an L2")
-    if wrong := next((each.pair for each in truth.kernels if not each.said or each.touched_bytes < 0), ""):
+    if wrong := next((kernel.pair for kernel in truth.kernels if not kernel.agreement or kernel.touched_bytes < 0), ""):
         raise ValueError(f"{wrong}: negative bytes")
     return truth
 
 
-FORMAT = Format("a comparison with a GPU's counters", SCHEMA, Truth, _believed)
+FORMAT = Format("a comparison with a GPU's counters", SCHEMA, Truth, _validate)
 
 
 def keep(truth: Truth, folder: Path | None = None) -> Path:
     """Save as recorded/<device>/traffic.json, one line per kernel. Raises RecordError."""
-    lines = ",\n".join(json.dumps(asdict(each), allow_nan=False) for each in truth.kernels)
+    lines = ",\n".join(json.dumps(asdict(kernel), allow_nan=False) for kernel in truth.kernels)
     rest = json.dumps({**asdict(truth), "kernels": []}, indent=1, allow_nan=False)
     path = file_of_device(truth.environment, FILE, folder)
     write_text(path, rest.replace('"kernels": []', f'"kernels": [\n{lines}\n ]') + "\n")

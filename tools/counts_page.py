@@ -11,7 +11,7 @@ import numpy as np
 
 from common.cli import counts
 from common.cli.counts import CountedPair
-from common.cli.prediction_rates import ISSUE, LAUNCH, measured, of_sheet
+from common.cli.prediction_rates import ISSUE, LAUNCH, measured_sheets, rates_of_sheet
 from common.pairs.pair import Pair
 from common.record import files, store
 from common.record.result import PairResult
@@ -38,16 +38,16 @@ HEADINGS = ("pair", *SHOWN, traffic_tables.PREDICTED, "measured", "predicted / m
 STALE = "stale: the pair has changed since"
 SOURCES = {(LAUNCH.name, LAUNCH.label), (ISSUE.name, ISSUE.label)}
 FAR = 2.0  # predicted / measured beyond this factor: the page names a likely reason
-QUEUE = 1000  # from this many lanes waiting for one address, an atomic queue may determine the time
+LONG_QUEUE = 1000  # from this many lanes waiting for one address, an atomic queue may determine the time
 Chapters = dict[str, list[Pair]]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedTime:
     """A version with a predicted and a measured time."""
 
     name: str
-    counted: VersionTraffic
+    version: VersionTraffic
     prediction: Prediction
     measured_s: float
     clock: str
@@ -59,21 +59,21 @@ class Compared:
     @property
     def cause(self) -> str:
         """The likely reason why the prediction is far off, as far as the counts show."""
-        assert self.counted.traffic
-        traffic, by, parts = self.counted.traffic, self.prediction.by, self.prediction.parts
+        assert self.version.traffic
+        traffic, by, parts = self.version.traffic, self.prediction.by, self.prediction.parts
         of_torch = sum(kernel.launches for kernel in traffic.kernels if kernel.name.startswith("torch."))
         if self.ratio > 1 and by == "host":
             return "one call of the host issues many launches: a captured graph"
         if self.ratio > 1:
             return "a cache nearer to the SMs serves a part of what is counted for memory or L2"
-        if traffic.total.queue >= QUEUE:
-            return f"{traffic.total.queue:,.0f} atomic operations on one address wait for each other"
+        if traffic.total.max_atomics_per_address >= LONG_QUEUE:
+            return f"{traffic.total.max_atomics_per_address:,.0f} atomic operations on one address wait for each other"
         if traffic.copied:
             in_turn = sum(parts.values()) > self.measured_s / FAR
             return "copies and kernels wait for each other" if in_turn else "copies of memory that is not pinned"
         if 2 * of_torch > traffic.launches:
             return "a library's kernels: they move more data than their operands, or compute below the peak"
-        if by == "L2" and traffic.sector_bytes > FAR * traffic.asked_bytes:
+        if by == "L2" and traffic.sector_bytes > FAR * traffic.requested_bytes:
             return "few of a sector's bytes are used, and it is loaded again after a cache has evicted it"
         if by not in ("memory", "L2", "launches", "host"):
             return f"products below the {by} peak"
@@ -82,79 +82,81 @@ class Compared:
 
 def pages(chapters: Chapters, problems: files.Problems | None = None) -> dict[Path, str]:
     """The pages by path. Bad files are noted in `problems`; without it they raise RecordError."""
-    found = counts.recorded(problems)
-    rates = {path.with_name(FILE): of_sheet(each, path.parent) for path, each in measured(problems)}
-    return {path: _page(found, chapters, path.parent, each) for path, each in rates.items() if found and each}
+    counted = counts.load_counts(problems)
+    rates = {path.with_name(FILE): rates_of_sheet(sheet, path.parent) for path, sheet in measured_sheets(problems)}
+    return {path: _page(counted, chapters, path.parent, gpu) for path, gpu in rates.items() if counted and gpu}
 
 
 def paths(problems: files.Problems | None = None) -> list[Path]:
     """The paths of the pages."""
-    return [path.with_name(FILE) for path, _ in measured(problems)] if counts.recorded(problems) else []
+    return [path.with_name(FILE) for path, _ in measured_sheets(problems)] if counts.load_counts(problems) else []
 
 
-def _page(found: Sequence[CountedPair], chapters: Chapters, folder: Path, rates: Rates) -> str:
+def _page(counted: Sequence[CountedPair], chapters: Chapters, folder: Path, rates: Rates) -> str:
     name, source = rates.name, rates.source
-    parts, compared = [INTRODUCTION.format(name=name, source=source)], list[Compared]()
+    parts, times = [INTRODUCTION.format(name=name, source=source)], list[ComparedTime]()
     for chapter, pairs in chapters.items():
         results = _results(chapter, pairs, folder)
         rows: list[str] = []
         for pair in pairs:
-            rows += _rows(pair, found, results.get(pair.name), rates, compared)
+            rows += _rows(pair, counted, results.get(pair.name), rates, times)
         parts.append("\n".join([f"## {chapter}", "", *head(HEADINGS), *rows]))
-        parts += [exact] if (exact := _exact(chapter, pairs, found)) else []
-    return "\n\n".join([*parts, _verdict(compared)]) + "\n"
+        parts += [exact] if (exact := _exact(chapter, pairs, counted)) else []
+    return "\n\n".join([*parts, _verdict(times)]) + "\n"
 
 
 def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairResult]:
     """The newest result of each pair at its default size on this device, if the pair is unchanged."""
-    is_current, problems = store.current(pairs), files.Problems()  # the chapter's own page reports bad files
-    records = [record for path, record in store.recorded(chapter, problems=problems) if path.parent == folder]
+    is_current, problems = store.current_filter(pairs), files.Problems()  # the chapter's own page reports bad files
+    records = [record for path, record in store.chapter_records(chapter, problems=problems) if path.parent == folder]
     newest_last = [result for record in reversed(records) for result in record.pairs]
     return {result.name: result for result in newest_last if result.size == "default" and is_current(result)}
 
 
 def _rows(
-    pair: Pair, found: Sequence[CountedPair], result: PairResult | None, rates: Rates, compared: list[Compared]
+    pair: Pair, counted: Sequence[CountedPair], result: PairResult | None, rates: Rates, times: list[ComparedTime]
 ) -> list[str]:
-    """One row per version at the default size. Measured versions are added to `compared`.
+    """One row per version at the default size. Measured versions are added to `times`.
 
     Versions whose time serves as a rate are not added: they would prove nothing.
     """
     key = (pair.chapter, pair.name, "default")
-    mine = next((each for each in found if (each.chapter, each.name, each.size) == key), None)
-    if mine is None or not mine.is_of(pair):
-        said = "not counted" if mine is None else STALE
-        return [line([pair.name, "", said, *[""] * (len(HEADINGS) - 3)])]
+    pair_counts = next((other for other in counted if (other.chapter, other.name, other.size) == key), None)
+    if pair_counts is None or not pair_counts.is_current(pair):
+        note = "not counted" if pair_counts is None else STALE
+        return [line([pair.name, "", note, *[""] * (len(HEADINGS) - 3)])]
     rows = []
-    for each in mine.versions:
-        name, traffic = traffic_tables.name(each), each.traffic
-        arm = result.arms.get(each.label) if result else None
+    for version in pair_counts.versions:
+        name, traffic = traffic_tables.name(version), version.traffic
+        arm = result.arms.get(version.label) if result else None
         measured = f"{seconds(arm.median_s)}{' (wall)' * (result.clock == 'wall')}" if arm and result else ""
         if traffic is None:
-            rows.append(line([pair.name, name, f"not counted: {each.reason}", *[""] * 5, measured, ""]))
+            rows.append(line([pair.name, name, f"not counted: {version.reason}", *[""] * 5, measured, ""]))
             continue
-        prediction, ratio = predict_time(traffic, rates, mine.clock == "wall"), ""
+        prediction, ratio = predict_time(traffic, rates, pair_counts.clock == "wall"), ""
         if prediction and arm and result:
-            compare = Compared(f"{pair.name} {name}", each, prediction, arm.median_s, result.clock)
-            ratio = traffic_tables.times(compare.ratio)
-            compared += [] if (pair.name, each.label) in SOURCES else [compare]
-        cells = dict(zip(traffic_tables.HEADINGS, traffic_tables.cells_of(each, traffic), strict=True))
-        rows.append(line([pair.name, *(cells[of] for of in SHOWN), traffic_tables.time(prediction), measured, ratio]))
+            time = ComparedTime(f"{pair.name} {name}", version, prediction, arm.median_s, result.clock)
+            ratio = traffic_tables.times(time.ratio)
+            times += [] if (pair.name, version.label) in SOURCES else [time]
+        cells = dict(zip(traffic_tables.HEADINGS, traffic_tables.cells_of(version, traffic), strict=True))
+        shown = [cells[heading] for heading in SHOWN]
+        rows.append(line([pair.name, *shown, traffic_tables.time(prediction), measured, ratio]))
     return rows
 
 
-def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str:
+def _exact(chapter: str, pairs: list[Pair], counted: Sequence[CountedPair]) -> str:
     """A table of the chapter's pairs at their size `count`, where every program runs; empty if there is none."""
-    known = {each.name: each for each in found if each.chapter == chapter and each.size == "count"}
+    of_chapter = [pair_counts for pair_counts in counted if pair_counts.chapter == chapter]
+    by_name = {pair_counts.name: pair_counts for pair_counts in of_chapter if pair_counts.size == "count"}
     rows: list[list[str]] = []
-    for pair in [pair for pair in pairs if pair.name in known]:
-        if not known[pair.name].is_of(pair):
+    for pair in [pair for pair in pairs if pair.name in by_name]:
+        if not by_name[pair.name].is_current(pair):
             rows.append([pair.name, "", STALE, *[""] * (len(traffic_tables.HEADINGS) - 2)])
             continue
-        for each in known[pair.name].versions:
-            if each.traffic:
-                version, *cells = traffic_tables.cells_of(each, each.traffic)
-                rows.append([pair.name, version + " (sampled)" * each.sampled, *cells])
+        for counted_version in by_name[pair.name].versions:
+            if counted_version.traffic:
+                version, *cells = traffic_tables.cells_of(counted_version, counted_version.traffic)
+                rows.append([pair.name, version + " (sampled)" * counted_version.sampled, *cells])
     if not rows:
         return ""
     headings, body = traffic_tables.without_empty_columns(["pair", *traffic_tables.HEADINGS], rows)
@@ -162,14 +164,15 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
     return "\n".join([title, "", *head(headings), *map(line, body)])
 
 
-def _verdict(compared: list[Compared]) -> str:
+def _verdict(times: list[ComparedTime]) -> str:
     """How accurate the predictions are, and which are far off."""
     lines = ["## How accurate the predictions are", "", VERDICT, ""]
-    for clock, said in (("", "all"), ("device", "on the GPU's clock"), ("wall", "on the wall clock")):
-        ratios = [each.ratio for each in compared if clock in ("", each.clock)]
-        lines += [f"- {said}: {_spread(ratios)}"] if ratios else []
-    far = sorted((each for each in compared if not 1 / FAR <= each.ratio <= FAR), key=lambda each: each.ratio)
-    rows = [line([each.name, traffic_tables.times(each.ratio), each.prediction.by, each.cause]) for each in far]
+    for clock, label in (("", "all"), ("device", "on the GPU's clock"), ("wall", "on the wall clock")):
+        ratios = [time.ratio for time in times if clock in ("", time.clock)]
+        lines += [f"- {label}: {_spread(ratios)}"] if ratios else []
+    far = [time for time in times if not 1 / FAR <= time.ratio <= FAR]
+    far.sort(key=lambda time: time.ratio)
+    rows = [line([time.name, traffic_tables.times(time.ratio), time.prediction.by, time.cause]) for time in far]
     heading = ["version", "predicted / measured", "limited by, as predicted", "likely cause"]
     return "\n".join([*lines, "", f"Off by more than {FAR:.0f} x:", "", *head(heading), *rows])
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
-from tools.counted_launches import Chosen, call_of
+from tools.counted_launches import ChosenVersion, call_of
 from tools.counter_truth import FIXED, METRICS
 
 DEADLINE_S = 600
@@ -41,84 +41,85 @@ def ncu(*arguments: str) -> str:
     if not (path := shutil.which("ncu")):
         raise CannotCount("Nsight Compute is needed: ncu is not on the PATH")
     try:
-        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S, cwd=ROOT)
+        process = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S, cwd=ROOT)
     except subprocess.TimeoutExpired:
         raise CannotCount(f"ncu took more than {DEADLINE_S} s") from None
-    said = (done.stdout + done.stderr).strip().splitlines()
-    errors = [text.removeprefix("==ERROR== ") for text in said if text.startswith("==ERROR==")]
-    if done.returncode or errors:
-        raise CannotCount(f"ncu ended with status {done.returncode}: {(errors or said[-1:] or ['it said nothing'])[0]}")
-    return done.stdout
+    output = (process.stdout + process.stderr).strip().splitlines()
+    errors = [text.removeprefix("==ERROR== ") for text in output if text.startswith("==ERROR==")]
+    if process.returncode or errors:
+        reason = (errors or output[-1:] or ["it said nothing"])[0]
+        raise CannotCount(f"ncu ended with status {process.returncode}: {reason}")
+    return process.stdout
 
 
 def table(text: str) -> list[tuple[str, Counters]]:
     """(Kernel, counters) in the order of launches, from ncu's CSV. Raises CannotCount."""
     lines = csv.DictReader(io.StringIO("\n".join(text for text in text.splitlines() if text.startswith('"'))))
-    found = []
+    launches = []
     try:
         for row in lines:
             if row["ID"]:  # the row after the head holds only units
-                told = {name: row[name] for name in METRICS if row.get(name) not in (None, "", "n/a")}
-                found.append((row["Kernel Name"], {name: float(told[name].replace(",", "")) for name in told}))
+                values = {name: row[name] for name in METRICS if row.get(name) not in (None, "", "n/a")}
+                launches.append((row["Kernel Name"], {name: float(values[name].replace(",", "")) for name in values}))
     except (KeyError, ValueError) as error:
         raise CannotCount(f"not a table of Nsight Compute ({type(error).__name__}: {error})") from None
-    return found
+    return launches
 
 
-def assigned(launched: list[Key], profiled: Iterable[tuple[str, Counters]]) -> dict[Key, Counters]:
+def sum_by_kernel(launches: list[Key], profile: Iterable[tuple[str, Counters]]) -> dict[Key, Counters]:
     """The counters of each version's kernels, summed over its launches, without torch's own kernels.
 
     Raises CannotCount unless the profiled launches are the made ones.
     """
-    names = [name for _, name in launched]
-    own = [each for each in profiled if each[0] in names]
-    if [name for name, _ in own] != names:
-        raise CannotCount(f"Nsight Compute profiled {len(own)} launches, not the {len(names)} that were made")
-    found: dict[Key, Counters] = {}
-    for key, (_, counters) in zip(launched, own, strict=True):
-        known = found.setdefault(key, {})
+    names = [name for _, name in launches]
+    own_launches = [entry for entry in profile if entry[0] in names]
+    if [name for name, _ in own_launches] != names:
+        raise CannotCount(f"Nsight Compute profiled {len(own_launches)} launches, not the {len(names)} that were made")
+    totals: dict[Key, Counters] = {}
+    for key, (_, counters) in zip(launches, own_launches, strict=True):
+        sums = totals.setdefault(key, {})
         for name, value in counters.items():
-            known[name] = value if name in FIXED else known.get(name, 0.0) + value
-    return found
+            sums[name] = value if name in FIXED else sums.get(name, 0.0) + value
+    return totals
 
 
 def launch(plan: str, out: str) -> None:
     """Run under Nsight Compute: call all planned versions in turn. Writes the launched kernels."""
     import torch
 
-    launched: list[Key] = []
-    for number, each in enumerate(Chosen(**each) for each in json.loads(Path(plan).read_text())):
-        call = call_of(*each.drawn("cuda"))
+    launches: list[Key] = []
+    for number, version in enumerate(ChosenVersion(**version) for version in json.loads(Path(plan).read_text())):
+        call = call_of(*version.load_with_inputs("cuda"))
         call()
         torch.cuda.synchronize()
-        with _noting(number, launched):
+        with _note_launches(number, launches):
             torch.cuda.profiler.start()
             call()
             torch.cuda.synchronize()
             torch.cuda.profiler.stop()
-    Path(out).write_text(json.dumps(launched))
+    Path(out).write_text(json.dumps(launches))
 
 
 @contextmanager
-def _noting(number: int, launched: list[Key]) -> Iterator[None]:
+def _note_launches(number: int, launches: list[Key]) -> Iterator[None]:
     from unittest.mock import patch
 
     from triton.runtime.jit import JITFunction  # optional: not in macOS
 
-    own = JITFunction.run
+    original_run = JITFunction.run
 
     def run(self: Any, *args: Any, **options: Any) -> Any:
-        launched.append((number, self.__name__))
-        return own(self, *args, **options)
+        launches.append((number, self.__name__))
+        return original_run(self, *args, **options)
 
     with patch.object(JITFunction, "run", run):
         yield
 
 
-def profiled(plan: list[Chosen], metrics: list[str]) -> dict[Key, Counters]:
+def profile_versions(plan: list[ChosenVersion], metrics: list[str]) -> dict[Key, Counters]:
     """The counters of each kernel of each version. Raises CannotCount."""
     with tempfile.TemporaryDirectory() as folder:
-        planned, out = Path(folder) / "planned", Path(folder) / "launched"
-        planned.write_text(json.dumps([asdict(each) for each in plan]))
-        printed = ncu(*OPTIONS, "--metrics", ",".join(metrics), sys.executable, "-c", CHILD, str(planned), str(out))
-        return assigned([(number, name) for number, name in json.loads(out.read_text())], table(printed))
+        plan_file, out = Path(folder) / "planned", Path(folder) / "launched"
+        plan_file.write_text(json.dumps([asdict(version) for version in plan]))
+        printed = ncu(*OPTIONS, "--metrics", ",".join(metrics), sys.executable, "-c", CHILD, str(plan_file), str(out))
+        return sum_by_kernel([(number, name) for number, name in json.loads(out.read_text())], table(printed))

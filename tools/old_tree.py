@@ -10,7 +10,8 @@
     name = "fcgp"                                a pair; if its `inputs` takes more now, these arguments are added
     arguments = { dimensions = 2 }
 
-Nothing but names changes in the old files, and each becomes one that was free: they do what they did.
+Nothing but names changes in the old files, and each becomes one that was free: they do what they did. Only what a
+variant repeats of its baseline (its `cost`, its libraries) is left to that, as in the files of today.
 """
 
 import ast
@@ -22,9 +23,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from common.pairs.contract import Version
+from common.pairs.contract import Version, is_inherited
 from common.pairs.pair import ROOT, Pair
-from common.pairs.source import definitions, source_hash
+from common.pairs.source import definitions, source_hash, used_names, without
 from common.pairs.syntax import assigned_names, helper_files, parse
 from common.pairs.user_error import UserError
 
@@ -42,7 +43,8 @@ class RenameMap:
 
     def modules(self, chapter: str) -> dict[str, str]:
         """The modules of a chapter, with its renamed versions."""
-        versions = {_file(pair, old): _file(pair, new) for pair, of in self.labels.items() for old, new in of.items()}
+        pairs = self.labels.items()
+        versions = {_file(pair, old): _file(pair, new) for pair, labels in pairs for old, new in labels.items()}
         files = {Path(old): Path(new) for old, new in (self.files | versions).items()}
         return {old.name: new.name for old, new in files.items() if old.parent.name == chapter}
 
@@ -59,22 +61,25 @@ def read_map(path: str) -> RenameMap:
         raise UserError(f"{path}: no map of names ({error})") from None
 
 
-def at_revision(revision: str, folder: Path) -> None:
+def extract_revision(revision: str, folder: Path) -> None:
     """Write the repository's files at a revision into a folder. Raises UserError."""
-    done = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=False)
-    if done.returncode:
-        raise UserError(f"{revision}: {done.stderr.decode().strip()}")
-    with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
+    process = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=False)
+    if process.returncode:
+        raise UserError(f"{revision}: {process.stderr.decode().strip()}")
+    with tarfile.open(fileobj=BytesIO(process.stdout)) as archive:
         archive.extractall(folder, filter="data")
 
 
 def old_pairs(folder: Path, names: RenameMap) -> dict[str, tuple[Pair, str]]:
-    """The pairs of an old chapter, whose files get the names of today, each with its hash before that.
+    """The pairs of an old chapter, each with its hash, whose files then get the names of today.
 
-    Raises UserError if a name is missing or in use.
+    And a variant no longer repeats what it has from its baseline. Raises UserError if a name is missing or in use.
     """
     hashes = {name: source_hash(pair) for name, pair in _pairs(folder).items()}
     _rename_chapter(folder, names)
+    for pair in _pairs(folder).values():
+        for variant in pair.variants:
+            _leave_to_baseline(variant.path, dict(definitions(parse(pair.baseline.path))))
     return {name: (pair, hashes[name]) for name, pair in _pairs(folder).items() if name in hashes}
 
 
@@ -85,13 +90,35 @@ def _pairs(folder: Path) -> dict[str, Pair]:
         stem = path.stem.removeprefix("optimized_")
         name = max((name for name in versions if f"{stem}_".startswith(f"{name}_")), key=len)
         versions[name].append(_version(path, f"optimized{stem.removeprefix(name).replace('_', '/', 1)}"))
-    return {name: Pair(folder.name, name, of[0], tuple(of[1:]), of[0].constants) for name, of in versions.items()}
+    return {
+        name: Pair(folder.name, name, baseline, tuple(variants), baseline.constants)
+        for name, (baseline, *variants) in versions.items()
+    }
 
 
 def _version(path: Path, label: str = "baseline") -> Version:
-    assigned = [node for node in parse(path).body if isinstance(node, ast.Assign) and assigned_names(node) == ["SIZES"]]
-    sizes = {size: given for node in assigned for size, given in ast.literal_eval(node.value).items()}
+    assignments = [node for node in parse(path).body if isinstance(node, ast.Assign)]
+    nodes = [node for node in assignments if assigned_names(node) == ["SIZES"]]
+    sizes = {size: given for node in nodes for size, given in ast.literal_eval(node.value).items()}
     return Version(path, label, "", {}, sizes, frozenset(), False, False)
+
+
+def _leave_to_baseline(path: Path, of_baseline: dict[str, ast.stmt]) -> None:
+    """Remove from a variant what its baseline has too, and what only that uses, unless `run` reaches it."""
+    tree = ast.parse(path.read_bytes())
+    own = dict(definitions(tree))
+    reached, size = {"run", "setup", "inputs"}, 0
+    while size != len(reached):
+        size = len(reached)
+        reached |= used_names(own[name] for name in reached & own.keys())
+
+    def is_repeated(name: str) -> bool:
+        if name in reached or name not in own or not is_inherited(name):
+            return False
+        return name in of_baseline and ast.dump(own[name]) == ast.dump(of_baseline[name])
+
+    if any(map(is_repeated, own)):
+        path.write_text(ast.unparse(without(tree, is_repeated)), encoding="utf-8")
 
 
 def _rename_chapter(folder: Path, names: RenameMap) -> None:
@@ -99,12 +126,12 @@ def _rename_chapter(folder: Path, names: RenameMap) -> None:
     modules = names.modules(folder.name)
     for path in sorted(folder.rglob("*.py")):
         tree = ast.parse(path.read_bytes())
-        before, used = ast.dump(tree), _identifiers(tree)
+        old_dump, used = ast.dump(tree), _identifiers(tree)
         bound, imported = _rename_imports(tree, folder, modules, names.functions)
         if in_use := used.intersection(new for old, new in bound.items() if new != old):
             raise UserError(f"{folder.name}/{path.name}: {', '.join(in_use)} is in use: nothing can get this name")
         _rename_uses(tree, bound, imported, names.functions)
-        if ast.dump(tree) != before:
+        if ast.dump(tree) != old_dump:
             path.write_text(ast.unparse(tree), encoding="utf-8")
     for old, new in modules.items():
         source, target = folder / f"{old}.py", folder / f"{new}.py"
@@ -121,8 +148,8 @@ def _rename_imports(
     tree: ast.Module, folder: Path, modules: dict[str, str], functions: dict[str, str]
 ) -> tuple[dict[str, str], set[str]]:
     """Rename what a file imports from its chapter. Returns old and new names in this file, and the modules' names."""
-    own = {name for name, node in definitions(tree) if not isinstance(node, ast.Import | ast.ImportFrom)}
-    bound, imported = {name: functions[name] for name in own & functions.keys()}, set[str]()
+    local_names = {name for name, node in definitions(tree) if not isinstance(node, ast.Import | ast.ImportFrom)}
+    bound, imported = {name: functions[name] for name in local_names & functions.keys()}, set[str]()
     for node in [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]:
         table = functions if isinstance(node, ast.ImportFrom) else modules
         for alias in node.names:

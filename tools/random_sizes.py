@@ -30,27 +30,29 @@ Size = dict[str, Any]  # the arguments of `inputs`
 # Chapter 2 shows mechanisms, chapter 6 needs several GPUs
 CHAPTERS = {number: path for number, path in chapters().items() if number in (1, 3, 4, 5)}
 CLASS = "anywhere"
-DRAWS, MET = 3, 0.95  # sizes of a pair; the library's time / the version's
+DRAWS, TARGET = 3, 0.95  # sizes of a pair; the library's time / the version's
 FEWEST = 16  # an argument that stays below is no number of elements: dimensions, heads
 HEAD = "d"  # neither is the dimension of a head: no library takes an odd one
 
 
-def drawn(pair: Pair, seed: str) -> dict[str, Size]:
+def draw_sizes(pair: Pair, seed: str) -> dict[str, Size]:
     """Name -> arguments of the sizes that a seed draws for a pair; the same on every machine."""
     random = Random(f"{seed} {pair.chapter} {pair.name}")
-    known = [arguments_of(pair, pair.sizes[size]) for size in pair.timed_sizes if size != "cpu"]
-    known = [dict(reversed(size.items())) for size in known]  # in the order of `inputs`: a batch comes first
-    found = [_one(known, random, is_single=number == DRAWS - 1) for number in range(DRAWS)]
-    return {"/".join([CLASS, str(number), *map(str, size.values())]): size for number, size in enumerate(found)}
+    known_sizes = [arguments_of(pair, pair.sizes[size]) for size in pair.timed_sizes if size != "cpu"]
+    # in the order of `inputs`: a batch comes first
+    known_sizes = [dict(reversed(size.items())) for size in known_sizes]
+    new_sizes = [_draw_size(known_sizes, random, is_single=number == DRAWS - 1) for number in range(DRAWS)]
+    return {"/".join([CLASS, str(number), *map(str, size.values())]): size for number, size in enumerate(new_sizes)}
 
 
-def _one(known: list[Size], random: Random, is_single: bool) -> Size:
-    values = {name: [size[name] for size in known] for name in known[0]}
-    counts = [name for name, found in values.items() if type(found[0]) is int and max(found) >= FEWEST and name != HEAD]
-    elements = [prod(size[name] for name in counts) for size in known]
+def _draw_size(known_sizes: list[Size], random: Random, is_single: bool) -> Size:
+    values = {name: [size[name] for size in known_sizes] for name in known_sizes[0]}
+    numbers = {name: choices for name, choices in values.items() if type(choices[0]) is int and name != HEAD}
+    counts = [name for name, choices in numbers.items() if max(choices) >= FEWEST]
+    elements = [prod(size[name] for name in counts) for size in known_sizes]
     is_single = is_single and len(counts) > 1
     while True:
-        size = {name: random.choice(sorted(set(found), key=str)) for name, found in values.items()}
+        size = {name: random.choice(sorted(set(choices), key=str)) for name, choices in values.items()}
         for name in counts:
             least, most = max(min(values[name]) // 2, 1), max(values[name])
             size[name] = int(exp(random.uniform(log(least), log(most)))) | 1
@@ -69,14 +71,14 @@ def best(pair: PairResult) -> tuple[float, str] | None:
     from common.show.summary import fastest_library
 
     rows = [row for row in pair.rows if row.versus == "baseline" and not row.precision]
-    found = [(ratio[0], row.variant) for row in rows if (ratio := fastest_library(pair, row))]
-    return max(found, default=None)
+    ratios = [(ratio[0], row.variant) for row in rows if (ratio := fastest_library(pair, row))]
+    return max(ratios, default=None)
 
 
-def behind(record: Record) -> list[str]:
+def slower_sizes(record: Record) -> list[str]:
     """A line for each size whose best version is behind the library."""
-    found = [(f"{pair.name} {pair.size}", *ratio) for pair in record.pairs if (ratio := best(pair))]
-    slower = [(size, variant, ratio) for size, ratio, variant in found if ratio < MET]
+    ratios = [(f"{pair.name} {pair.size}", *ratio) for pair in record.pairs if (ratio := best(pair))]
+    slower = [(size, variant, ratio) for size, ratio, variant in ratios if ratio < TARGET]
     return [f"behind: {size}, {variant}: {ratio:.3f}x the speed of the library" for size, variant, ratio in slower]
 
 
@@ -90,11 +92,12 @@ def run(argv: list[str] | None) -> int:
     parser.add_argument("--list", action="store_true", help="draw only: pairs, with arguments of `inputs`")
     parser.add_argument("--json", type=Path, metavar="F", help="write the record with all samples")
     args = parser.parse_args(argv)
-    found = [pair for number, path in CHAPTERS.items() if args.chapter in (None, number) for pair in discover(path)]
-    pairs = [pair for pair in found if fnmatchcase(pair.name, args.only) and has_library(pair)]
+    paths = [path for number, path in CHAPTERS.items() if args.chapter in (None, number)]
+    pairs = [pair for path in paths for pair in discover(path)]
+    pairs = [pair for pair in pairs if fnmatchcase(pair.name, args.only) and has_library(pair)]
     if not pairs:
         raise UsageError(f"no pair with a library matches {args.only!r}")
-    pairs = [replace(pair, sizes={**pair.sizes, **drawn(pair, args.seed)}) for pair in pairs]
+    pairs = [replace(pair, sizes={**pair.sizes, **draw_sizes(pair, args.seed)}) for pair in pairs]
     if args.list:
         print("\n".join(f"{pair.name} {size}" for pair in pairs for size in pair.sizes if size.startswith(CLASS)))
         return 0
@@ -104,17 +107,17 @@ def run(argv: list[str] | None) -> int:
 
 
 def measure(pairs: list[Pair], device: str | None, path: Path | None) -> int:
-    from common.record.load import save_record
+    from common.record.record_file import save_record
     from common.show import console
 
     with interrupt.hold_signals():
-        with console.measuring(len(pairs)) as (say, warn):
+        with console.measurement_progress(len(pairs)) as (say, warn):
             record = runner.run_pairs(pairs, CLASS, device, on_progress=say, on_neighbours=warn)
         if path and record.pairs:
             save_record(record, path)
         console.print_record(record, console.make_console(), pairs)
-        print("\n".join(behind(record)))
-    return 1 if behind(record) or runner.has_failed(record) else 0
+        print("\n".join(slower_sizes(record)))
+    return 1 if slower_sizes(record) or runner.has_failed(record) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the figures of READMEs, the answers and the pages of all sizes from recorded/: python -m tools.readmes."""
+"""Write what READMEs and pages show of recorded/, the answers, and the tables of pairs: python -m tools.readmes."""
 
 import re
 import sys
@@ -11,46 +11,61 @@ from common.calibration import checks
 from common.calibration.findings import FILE, PAIRS
 from common.hardware import sheet
 from common.hardware import sheet_page as sheets
+from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files, store
-from common.record.load import together
+from common.record.record_file import combine_records
 from common.record.result import PairResult
 from common.show import quoted_figures, second_gpu_page, summary
 from common.show.formats import binary
 from common.show.tables import NOTHING, head, line, link, origin
 from tools import answers_page, counter_page, counts_page
 
+PAIRS_OF = "<!-- pairs of {} from lessons.toml: python -m tools.readmes -->"
 MARKER = "<!-- results of {} from recorded/: python -m tools.readmes -->"
 HARDWARE = "<!-- hardware from recorded/: python -m tools.readmes -->"
 MEMORY = "<!-- peak memory of {} from recorded/: python -m tools.readmes -->"
 CALIBRATION = "<!-- calibration from recorded/: python -m tools.readmes -->"
-END = "<!-- end of results -->"
+END, PAIRS_END = "<!-- end of results -->", "<!-- end of pairs -->"
 SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
 
 
-def filled_in(text: str, problems: files.Problems | None = None) -> str:
-    """A README's text with new tables between its markers. `problems`: as in `archive.recorded`."""
+def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
+    """A README's text with new tables between its markers. `problems`: as in `store.chapter_records`."""
     makers: dict[str, Callable[..., str]] = {
+        PAIRS_OF: _table_of_pairs,
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
-        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE, problems=problems)),
+        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
-            checks.FORMAT.recorded(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
+            checks.FORMAT.load_all(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
         ),
     }
     for marker, make in makers.items():
         pattern = re.escape(marker).replace(re.escape("{}"), r"(ch\d+)")
-        for found in re.finditer(f"({pattern})\n.*?{re.escape(END)}", text, re.DOTALL):
-            text = text.replace(found[0], f"{found[1]}\n{make(*found.groups()[1:]) or NOTHING}\n{END}")
-    return quoted_figures.filled_in(text)
+        for match in re.finditer(f"({pattern})\n.*?({END}|{PAIRS_END})", text, re.DOTALL):
+            start, *chapter, end = match.groups()
+            text = text.replace(match[0], f"{start}\n{make(*chapter) or NOTHING}\n{end}")
+    return quoted_figures.fill_in_figures(text)
+
+
+def _table_of_pairs(chapter: str) -> str:
+    """A row for each pair, in reading order."""
+    lessons = read_lessons(ROOT / chapter)
+    headings = dict.fromkeys(heading for lesson in lessons.values() for heading in lesson.columns)
+    rows = [
+        line([f"`{name}`", lesson.summary, *(lesson.columns.get(heading, "") for heading in headings)])
+        for name, lesson in lessons.items()
+    ]
+    return "\n".join([*head(["pair", "in one sentence", *headings]), *rows])
 
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
-    pairs, found = discover(ROOT / chapter), store.recorded(chapter, problems=problems)
-    text = summary.by_device(found, store.current(pairs), pairs)
-    is_counted = found and any(pair.ranks == 1 for pair in pairs)
+    pairs, records = discover(ROOT / chapter), store.chapter_records(chapter, problems=problems)
+    text = summary.tables_by_device(records, store.current_filter(pairs), pairs)
+    is_counted = records and any(pair.ranks == 1 for pair in pairs)
     links = ", ".join(map(link, counts_page.paths(problems))) if is_counted else ""
     return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text
 
@@ -58,9 +73,10 @@ def _results(problems: files.Problems | None, chapter: str) -> str:
 def _memory(problems: files.Problems | None, chapter: str) -> str:
     """The peak memory of each pair's best version and of the source's compiled formula, where that is recorded."""
     names = {label.replace("/", "_") for label in SOURCES}
-    pairs = [pair for pair in discover(ROOT / chapter) if any(names & {*each.functions} for each in pair.versions)]
-    record = together([record for _, record in store.recorded_sizes(chapter, problems=problems)])
-    results = filter(store.current(pairs), record.pairs if record else [])
+    pairs = discover(ROOT / chapter)
+    pairs = [pair for pair in pairs if any(names & {*version.functions} for version in pair.versions)]
+    record = combine_records([record for _, record in store.recorded_sizes(chapter, problems=problems)])
+    results = filter(store.current_filter(pairs), record.pairs if record else [])
     rows = [cells for result in results if (cells := _memory_cells(result))]
     if not record or not rows:
         return ""
@@ -73,7 +89,8 @@ def _memory(problems: files.Problems | None, chapter: str) -> str:
 
 def _memory_cells(result: PairResult) -> list[str]:
     """The cells of a line; none if nothing was timed, or at a special size without a compiled formula of SOURCES."""
-    source, precision = next(((label, of) for label, of in SOURCES.items() if label in result.arms), ("", ""))
+    source = next((label for label in SOURCES if label in result.arms), "")
+    precision = SOURCES.get(source, "")
     row, of_source = summary.best_row(result, precision), result.arms[source].peak_bytes if source else None
     peak = result.arms[row.variant].peak_bytes if row else None
     if not row or peak is None or not (of_source or class_of(result.size) in ("default", "2d")):
@@ -91,27 +108,27 @@ def readmes() -> list[Path]:
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     """The generated pages: recorded/<device>/ <chapter>.md, counts.md, traffic.md, predicted.md, and chN/ANSWERS.md.
 
-    `problems`: as in `archive.recorded`. Raises UserError.
+    `problems`: as in `store.chapter_records`. Raises UserError.
     """
-    made: dict[Path, str] = {}
+    texts: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
     for chapter, of_chapter in pairs.items():
-        made |= summary.pages(chapter, of_chapter, problems)
-    made |= answers_page.pages() | counts_page.pages(pairs, problems) | counter_page.pages(problems)
-    return made | second_gpu_page.pages(problems)
+        texts |= summary.pages(chapter, of_chapter, problems)
+    texts |= answers_page.pages() | counts_page.pages(pairs, problems) | counter_page.pages(problems)
+    return texts | second_gpu_page.pages(problems)
 
 
 def main() -> int:
     """Write all files. Exit status 1 if a file under recorded/ is bad and left out, 2 if a file cannot be written."""
     problems: files.Problems = {}
     try:
-        made = pages(problems)
+        texts = pages(problems)
         damaged = {path.parent for path in problems}
-        for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*made}:
+        for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*texts}:
             if useless.parent not in damaged and useless.stem[2:].isdigit():  # a chapter's page: ch1_scripts is none
                 useless.unlink()
-        made |= {path: filled_in(path.read_text(encoding="utf-8"), problems) for path in readmes()}
-        for path, text in made.items():
+        texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in readmes()}
+        for path, text in texts.items():
             files.write_text(path, text)
     except UserError as error:
         print(error, file=sys.stderr)

@@ -39,9 +39,9 @@ def plan(device: str, info: dict[str, Any], folder: Path, only_default: bool, pr
     pairs = [pair for path in chapters().values() for pair in discover(path)]
     classes = dict.fromkeys(class_of(size) for pair in pairs for size in pair.timed_sizes)
     of_class: dict[str, list[Step]] = {name: [] for name in (["default"] if only_default else ["default", *classes])}
-    recorded = cache(lambda chapter, name: store.recorded(chapter, name, folder, problems))
+    recorded = cache(lambda chapter, name: store.chapter_records(chapter, name, folder, problems))
     for name, pair in ((name, pair) for name in of_class for pair in pairs):
-        for part in record_steps.of_pair(pair, name, info, recorded):
+        for part in record_steps.pair_parts(pair, name, info, recorded):
             more = f" and {len(part.sizes) - 1} more" if len(part.sizes) > 1 else ""
             what = f"{pair.chapter} {pair.name} {part.sizes[0]}{more}"
             do = partial(record_steps.record_pair, pair, part.sizes, device, folder)
@@ -50,50 +50,51 @@ def plan(device: str, info: dict[str, Any], folder: Path, only_default: bool, pr
     def steps_of(what: str, parts: list[Part], do: Callable[[str, Path], str]) -> list[Step]:
         return [Step(what, part, partial(do, device, folder)) for part in parts]
 
-    sheet = steps_of("hardware", record_steps.of_sheet(info, folder, problems), record_steps.record_sheet)
-    calibration = steps_of("calibration", record_steps.of_calibration(info, folder, problems), record_steps.calibrate)
+    sheet = steps_of("hardware", record_steps.sheet_parts(info, folder, problems), record_steps.record_sheet)
+    parts = record_steps.calibration_parts(info, folder, problems)
+    calibration = steps_of("calibration", parts, record_steps.calibrate)
     solutions = [
         Step(f"exercise {exercise.id}", part, partial(record_steps.record_solution, exercise, info, folder))
-        for exercise, part in record_steps.of_exercises(info, folder, problems)
+        for exercise, part in record_steps.exercise_parts(info, folder, problems)
         if not only_default and device == default_device()  # on which they are graded
     ]
     steps = [*sheet, *of_class.pop("default"), *calibration, *solutions, *chain(*of_class.values())]
     return sorted(steps, key=lambda step: not step.part.is_stale)
 
 
-def carry_out(steps: list[Step], budget_s: float, now: Callable[[], float] = time.monotonic) -> Iterator[str]:
+def carry_out(steps: list[Step], budget_s: float, clock: Callable[[], float] = time.monotonic) -> Iterator[str]:
     """Carry out the steps that are expected to end within the budget. Yields a line for each that is left.
 
     Raises KeyboardInterrupt after the lines of all that is left then.
     """
-    begin, times = now(), dict[str, list[float]]()
+    begin, times = clock(), dict[str, list[float]]()
     for number, step in enumerate(steps):
-        start, took = now(), times.setdefault(step.kind, [])
+        start, took = clock(), times.setdefault(step.kind, [])
         if start - begin + step.expected_s(took) > budget_s:
             yield step.line(took)
             continue
         print(printable(f"[{number + 1} of {len(steps)}] {step.line(took)}"), flush=True)
         try:
-            why = step.do()
+            reason = step.do()
         except KeyboardInterrupt:
-            yield from (each.line(times.get(each.kind, [])) for each in steps[number:])
+            yield from (later.line(times.get(later.kind, [])) for later in steps[number:])
             raise
         except (UserError, worker.ChildFailed) as error:
-            why = str(error)
-        took.append(now() - start)
-        if why:
-            yield f"{step.what}: {why}"
+            reason = str(error)
+        took.append(clock() - start)
+        if reason:
+            yield f"{step.what}: {reason}"
 
 
 def seconds(text: str) -> float:
     """For argparse: a time above zero."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = math.nan
-    if not 0 < found < math.inf:
+        value = math.nan
+    if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text}: not a number of seconds above 0")
-    return found
+    return value
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
@@ -110,7 +111,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 def run(argv: list[str] | None, folder: Path) -> int:
     """Plan, measure, say what is left. Raises UserError, KeyboardInterrupt."""
     begin, args, problems = time.monotonic(), parse(argv), Problems()
-    device, left = args.device or default_device(), list[str]()
+    device, remaining = args.device or default_device(), list[str]()
     check_writable(folder / "any", makes_folder=True)
     info, _ = survey_apart(device, not args.dry_run)
     steps = plan(device, info, folder, args.only_default, problems)
@@ -121,13 +122,13 @@ def run(argv: list[str] | None, folder: Path) -> int:
         return 1 if steps else 0
     try:
         for line in carry_out(steps, args.budget - (time.monotonic() - begin)):
-            left.append(line)
+            remaining.append(line)
     finally:
-        for line in left:
+        for line in remaining:
             print(printable(f"left: {line}"))
-    if not left:
+    if not remaining:
         print("nothing is left")
-    return 1 if left else 0
+    return 1 if remaining else 0
 
 
 def main(argv: list[str] | None = None, folder: Path = RECORDED) -> int:

@@ -55,7 +55,7 @@ class Step:
         return f"{self.what} ({'stale' if self.part.is_stale else 'missing'}{about})"
 
 
-def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded) -> list[Part]:
+def pair_parts(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded) -> list[Part]:
     """The sizes of a class that are stale or missing, if the pair can be timed here in this class; see LONG_S.
 
     A size is stale, too, if the pair has got a variant since.
@@ -63,14 +63,14 @@ def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded)
     sizes = sizes_of(pair, of_class, info["kind"] == "cpu")
     if not any(runner.can_time(pair, size, info) for size in sizes):
         return []
-    found, is_current = recorded(pair.chapter, of_class), store.current([pair])
-    here, elsewhere = (_newest(pair, found, info["name"], is_here) for is_here in (True, False))
+    records, is_current = recorded(pair.chapter, of_class), store.current_filter([pair])
+    here, elsewhere = (_newest(pair, records, info["name"], is_here) for is_here in (True, False))
     is_timed = any(here[size].arms for size in sizes if size in here)
     parts: list[Part] = []
-    known = {size for size in here if is_current(here[size]) and not store.added(pair, here[size])}
-    for size in [size for size in sizes if not (is_timed and size in known)]:
-        times = [of[size].spent_s.get("total", 0.0) if size in of else 0.0 for of in (here, elsewhere)]
-        is_stale = size in here and size not in known
+    current_sizes = {size for size in here if is_current(here[size]) and not store.added_variants(pair, here[size])}
+    for size in [size for size in sizes if not (is_timed and size in current_sizes)]:
+        times = [results[size].spent_s.get("total", 0.0) if size in results else 0.0 for results in (here, elsewhere)]
+        is_stale = size in here and size not in current_sizes
         if parts and max(parts[-1].here_s + times[0], parts[-1].elsewhere_s + times[1]) <= LONG_S:
             last = parts.pop()
             times = [last.here_s + times[0], last.elsewhere_s + times[1]]
@@ -80,43 +80,44 @@ def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded)
     return parts
 
 
-def _newest(pair: Pair, found: Sequence[tuple[Path, Record]], device: str, is_here: bool) -> dict[str, PairResult]:
+def _newest(pair: Pair, dated: Sequence[tuple[Path, Record]], device: str, is_here: bool) -> dict[str, PairResult]:
     """A pair's newest results of this device, or of the others, by size."""
-    records = [record for _, record in found if (record.environment["device"]["name"] == device) == is_here]
+    records = [record for _, record in dated if (record.environment["device"]["name"] == device) == is_here]
     results = [result for record in reversed(records) for result in record.pairs if result.name == pair.name]
     return {result.size: result for result in sorted(results, key=lambda result: bool(result.arms))}  # timed ones last
 
 
-def of_sheet(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
+def sheet_parts(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
     """One part if the machine's sheet is missing, or stale: measured with fewer GPUs it lacks links between them."""
-    found = [each.environment["device"] for _, each in sheets.FORMAT.recorded(sheets.FILE, folder, problems)]
-    gpus = [device["gpus"] for device in found if device["name"] == info["name"]]
+    devices = [sheet.environment["device"] for _, sheet in sheets.FORMAT.load_all(sheets.FILE, folder, problems)]
+    gpus = [device["gpus"] for device in devices if device["name"] == info["name"]]
     return [] if gpus and max(gpus) >= info["gpus"] else [Part([], bool(gpus))]
 
 
-def of_calibration(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
+def calibration_parts(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
     """One part if the calibration is missing, or stale: its pairs have changed since."""
-    found = [each for _, each in checks.FORMAT.recorded(findings.FILE, folder, problems)]
-    here = [each for each in found if each.environment["device"]["name"] == info["name"]]
+    calibrations = [calibration for _, calibration in checks.FORMAT.load_all(findings.FILE, folder, problems)]
+    here = [calibration for calibration in calibrations if calibration.environment["device"]["name"] == info["name"]]
     hashes = {pair.name: source_hash(pair) for pair in discover(findings.PAIRS)}
     if here and here[0].source_hashes == hashes:
         return []
-    times = [sum(each.environment["took_s"] for each in some[:1]) for some in (here, found)]
+    times = [sum(calibration.environment["took_s"] for calibration in group[:1]) for group in (here, calibrations)]
     return [Part([], bool(here), *times)]
 
 
-def of_exercises(info: dict[str, Any], folder: Path, problems: Problems) -> list[tuple[Exercise, Part]]:
+def exercise_parts(info: dict[str, Any], folder: Path, problems: Problems) -> list[tuple[Exercise, Part]]:
     """The exercises whose solutions were not graded here as they are now, or did not pass."""
-    files = solutions.FORMAT.recorded(solutions.FILE, folder, problems)
-    graded = [(each.environment["device"]["name"] == info["name"], of) for _, each in files for of in each.solutions]
-    known = {(is_here, of.id): of for is_here, of in reversed(graded)}
-    found = []
+    files = solutions.FORMAT.load_all(solutions.FILE, folder, problems)
+    is_here = [(file.environment["device"]["name"] == info["name"], file) for _, file in files]
+    grades = [(here, solution) for here, file in is_here for solution in file.solutions]
+    newest = {(is_here, solution.id): solution for is_here, solution in reversed(grades)}
+    open_exercises = []
     for exercise in exercises():
-        here, elsewhere = known.get((True, exercise.id)), known.get((False, exercise.id))
+        here, elsewhere = newest.get((True, exercise.id)), newest.get((False, exercise.id))
         if here is None or here.hash != exercise.hash or here.status not in solutions.DONE:
-            times = [of.took_s if of else 0.0 for of in (here, elsewhere)]
-            found.append((exercise, Part([], here is not None, *times)))
-    return found
+            times = [grade.took_s if grade else 0.0 for grade in (here, elsewhere)]
+            open_exercises.append((exercise, Part([], here is not None, *times)))
+    return open_exercises
 
 
 def record_pair(pair: Pair, sizes: list[str], device: str, folder: Path) -> str:
@@ -126,21 +127,22 @@ def record_pair(pair: Pair, sizes: list[str], device: str, folder: Path) -> str:
     """
     from common.show import console  # imports rich
 
-    with console.measuring(len(sizes)) as (tell, warn):
+    with console.measurement_progress(len(sizes)) as (tell, warn):
         record = runner.run_pairs([pair], ",".join(sizes), device, on_progress=tell, on_neighbours=warn)
-    is_current = store.current([pair])
+    is_current = store.current_filter([pair])
     failed = {result.size: row for result in record.pairs for row in result.rows if row.verdict in FAILED}
-    kept = [result for result in record.pairs if result.size not in failed and is_current(result)]
-    if any(result.arms for result in kept):
-        paths = store.keep_record(replace(record, pairs=kept), folder)
+    results = [result for result in record.pairs if result.size not in failed and is_current(result)]
+    if any(result.arms for result in results):
+        paths = store.keep_record(replace(record, pairs=results), folder)
         print("\n".join(f"recorded in {path}" for path in paths), flush=True)
-    elif not failed and kept:  # as where nothing fits in this device's memory
-        print(f"nothing could be timed: {words.text(kept[0].rows[0].reason)}", flush=True)
+    elif not failed and results:  # as where nothing fits in this device's memory
+        print(f"nothing could be timed: {words.text(results[0].rows[0].reason)}", flush=True)
     if record.environment["interrupted"]:
         raise KeyboardInterrupt
-    why = [f"{size}: {row.variant} {words.word(row.verdict)}: {words.text(row.reason)}" for size, row in failed.items()]
-    why += [f"{result.size}: the pair has changed since" for result in record.pairs if not is_current(result)]
-    return "; ".join(why)
+    causes = {size: f"{words.word(row.verdict)}: {words.text(row.reason)}" for size, row in failed.items()}
+    reasons = [f"{size}: {row.variant} {causes[size]}" for size, row in failed.items()]
+    reasons += [f"{result.size}: the pair has changed since" for result in record.pairs if not is_current(result)]
+    return "; ".join(reasons)
 
 
 def record_sheet(device: str, folder: Path) -> str:
@@ -152,18 +154,18 @@ def record_sheet(device: str, folder: Path) -> str:
 
 def record_solution(exercise: Exercise, info: dict[str, Any], folder: Path) -> str:
     """Grade a solution and keep what its gates say. Returns why it did not pass, or an empty text. Raises UserError."""
-    (found,) = solutions.record([exercise], info, folder)
-    return "" if found.status in solutions.DONE else found.line
+    (grade,) = solutions.record([exercise], info, folder)
+    return "" if grade.status in solutions.DONE else grade.line
 
 
 def calibrate(device: str, folder: Path) -> str:
     """Calibrate and keep the result, whichever checks it passed. Returns why it was not kept, or an empty text."""
     from common.calibration.__main__ import main  # imports rich
 
-    before = _calibrations(folder)
+    old_times = _calibrations(folder)
     if main(["--record", "--device", device], folder) == 130:
         raise KeyboardInterrupt
-    return "" if _calibrations(folder) != before else "not kept"
+    return "" if _calibrations(folder) != old_times else "not kept"
 
 
 def _calibrations(folder: Path) -> dict[Path, int]:

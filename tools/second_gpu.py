@@ -25,13 +25,13 @@ from pathlib import Path
 
 from common import program
 from common.cli import counts
-from common.cli.prediction_rates import measured, of_sheet
+from common.cli.prediction_rates import measured_sheets, rates_of_sheet
 from common.machine.device import datasheet
 from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.user_error import UserError
 from common.record import files, store
 from common.record.result import PairResult
-from common.show.second_gpu_page import FILE, FORMAT, SCHEMA, Predicted, Row
+from common.show.second_gpu_page import FILE, FORMAT, SCHEMA, PredictedRows, Row
 from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Rates, predict_time
 
@@ -47,14 +47,14 @@ class PredictedTime:
     explained: float
 
 
-def scaled(rates: Rates, old: dict[str, float], new: dict[str, float], name: str) -> Rates:
+def scale_rates(rates: Rates, old: dict[str, float], new: dict[str, float], name: str) -> Rates:
     """A GPU's measured rates, each times the quotient of the datasheets where both have it."""
     by = {key: new[key] / old[key] for key in old.keys() & new.keys()}
     per_key = {key: rate * by.get(key, 1.0) for key, rate in rates.per_key.items()}
     return replace(rates, name=name, memory=rates.memory * by.get("dram_bytes", 1.0), per_key=per_key)
 
 
-def declared(cost: dict[str, float]) -> Traffic:
+def declared_traffic(cost: dict[str, float]) -> Traffic:
     """What a pair says that it must move and compute, as the traffic of one kernel."""
     flops = {key: amount for key, amount in cost.items() if key.endswith("_flops")}
     copied = {key: amount for key, amount in cost.items() if key in ("h2d_bytes", "d2h_bytes")}
@@ -75,14 +75,14 @@ def rows(folder: Path, first: Rates, second: Rates) -> Iterator[Row]:
     """The predictions of all rows that a machine's folder has of pairs as they are now."""
     traffic = {
         (pair.source_hash, version.label): version.traffic
-        for pair in counts.recorded()
+        for pair in counts.load_counts()
         if pair.size == "default"
         for version in pair.versions
         if version.traffic
     }
     for path in chapters().values():
-        is_current = store.current(discover(path))
-        for record in [record for where, record in store.recorded(path.name) if where.parent == folder]:
+        is_current = store.current_filter(discover(path))
+        for record in [record for file, record in store.chapter_records(path.name) if file.parent == folder]:
             for pair in filter(is_current, record.pairs):
                 if pair.size == "default":
                     yield from _rows(pair, traffic, first, second)
@@ -91,14 +91,14 @@ def rows(folder: Path, first: Rates, second: Rates) -> Iterator[Row]:
 def _rows(pair: PairResult, traffic: dict[tuple[str, str], Traffic], first: Rates, second: Rates) -> Iterator[Row]:
     times = {}
     for label, arm in pair.arms.items():
-        work = traffic.get((pair.source_hash, label)) or declared(pair.cost)
+        work = traffic.get((pair.source_hash, label)) or declared_traffic(pair.cost)
         times[label] = predicted_time(arm.median_s, work, first, second, pair.clock == "wall")
     for row in pair.rows:
         if row.ratio is not None:
             recorded = pair.arms[row.versus].median_s / pair.arms[row.variant].median_s
-            both = {"variant": times[row.variant], "versus": times[row.versus]}
-            ratio = row.ratio * both["versus"].seconds / both["variant"].seconds / recorded
-            of_both = [{name: getattr(each, what) for name, each in both.items()} for what in WHAT]
+            row_times = {"variant": times[row.variant], "versus": times[row.versus]}
+            ratio = row.ratio * row_times["versus"].seconds / row_times["variant"].seconds / recorded
+            of_both = [{name: getattr(time, what) for name, time in row_times.items()} for what in WHAT]
             yield Row(
                 pair.chapter, pair.name, row.variant, row.versus, pair.source_hash, pair.clock,
                 row.ratio, ratio, *of_both,
@@ -107,8 +107,8 @@ def _rows(pair: PairResult, traffic: dict[tuple[str, str], Traffic], first: Rate
 
 def commit() -> str:
     """The commit that the working tree stands on; empty outside of a repository."""
-    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return asked.stdout.strip()
+    process = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return process.stdout.strip()
 
 
 def predict(name: str) -> Path:
@@ -116,24 +116,24 @@ def predict(name: str) -> Path:
     new, _ = datasheet(name)
     if not new:
         raise UserError(f"{name}: no datasheet of this name in common/machine/datasheets.json")
-    found = predicted_rows(name, new)
-    path = files.file_of_device(found.environment, FILE)
+    predicted = predicted_rows(name, new)
+    path = files.file_of_device(predicted.environment, FILE)
     if path.exists():
         raise UserError(f"{path.relative_to(files.RECORDED.parent)} exists: remove it to predict anew")
-    if known := sorted(each.name for each in path.parent.iterdir()):
-        raise UserError(f"{path.parent.name} is already measured ({', '.join(known[:3])}): that is no prediction")
-    files.write_json(path, found)
+    if names := sorted(file.name for file in path.parent.iterdir()):
+        raise UserError(f"{path.parent.name} is already measured ({', '.join(names[:3])}): that is no prediction")
+    files.write_json(path, predicted)
     return path
 
 
-def predicted_rows(name: str, new: dict[str, float]) -> Predicted:
+def predicted_rows(name: str, new: dict[str, float]) -> PredictedRows:
     """The prediction from the GPU of which most is recorded. `new`: the datasheet's peaks. Raises UserError."""
-    for where, sheet in files.on_one_gpu(measured({})):
-        old, first = datasheet(sheet.environment["device"]["name"])[0], of_sheet(sheet, where.parent)
-        if old and first and (found := list(rows(where.parent, first, scaled(first, old, new, name)))):
+    for path, sheet in files.on_one_gpu(measured_sheets({})):
+        old, first = datasheet(sheet.environment["device"]["name"])[0], rates_of_sheet(sheet, path.parent)
+        if old and first and (predictions := list(rows(path.parent, first, scale_rates(first, old, new, name)))):
             date = files.utc_now()
-            said = {"device": {"name": name}, "machine": first.name, "date": date, "commit": commit()}
-            return Predicted(SCHEMA, said, found)
+            environment = {"device": {"name": name}, "machine": first.name, "date": date, "commit": commit()}
+            return PredictedRows(SCHEMA, environment, predictions)
     raise UserError("nothing is recorded, as it is now, of a GPU with a datasheet: there is nothing to predict from")
 
 

@@ -34,7 +34,7 @@ SAID = {True: "passed", False: "failed", None: "not judged"}
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedSolution:
     """A solution. `status`: of `common.learn.gate`. `gates`: name, passed (None: not judged here), text.
 
     `date`, `versions`: of this one; a file may hold several runs.
@@ -50,49 +50,51 @@ class Graded:
 
     @property
     def line(self) -> str:
-        said = ", ".join(f"{gate['name']} {SAID[gate['passed']]}" for gate in self.gates)
-        why = "".join(f"; {gate['text']}" for gate in self.gates if gate["passed"] is False or gate["name"] == "speed")
-        return f"{self.id}: {said}{why} ({self.took_s:.1f} s)"
+        results = ", ".join(f"{gate['name']} {SAID[gate['passed']]}" for gate in self.gates)
+        shown = [gate["text"] for gate in self.gates if gate["passed"] is False or gate["name"] == "speed"]
+        return f"{'; '.join([f'{self.id}: {results}', *shown])} ({self.took_s:.1f} s)"
 
 
 @dataclass(frozen=True)
 class Solutions:
     schema: int
     environment: dict[str, Any]  # device, and the date of the last run
-    solutions: list[Graded]
+    solutions: list[GradedSolution]
 
 
 FORMAT = files.Format("solutions", SCHEMA, Solutions)
 
 
-def known(path: Path) -> dict[str, Graded]:
+def load_current(path: Path) -> dict[str, GradedSolution]:
     """What a device's file has of exercises as they are now, by id, if it is DONE. Raises RecordError."""
-    hashes = {each.id: each.hash for each in exercises()}
+    hashes = {exercise.id: exercise.hash for exercise in exercises()}
     recorded = FORMAT.load(path).solutions if path.exists() else []
-    return {each.id: each for each in recorded if hashes.get(each.id) == each.hash and each.status in DONE}
+    current = [solution for solution in recorded if hashes.get(solution.id) == solution.hash]
+    return {solution.id: solution for solution in current if solution.status in DONE}
 
 
-def graded(exercise: Exercise) -> Graded:
+def grade_solution(exercise: Exercise) -> GradedSolution:
     begin, date = time.monotonic(), files.utc_now()
-    found = grade(exercise, exercise.solution)
-    gates = [{"name": gate.name, "passed": gate.passed, "text": gate.text} for gate in found.gates if not gate.is_extra]
-    return Graded(exercise.id, exercise.hash, found.status, time.monotonic() - begin, date, versions(), gates)
+    result = grade(exercise, exercise.solution)
+    required = [gate for gate in result.gates if not gate.is_extra]
+    gates = [{"name": gate.name, "passed": gate.passed, "text": gate.text} for gate in required]
+    return GradedSolution(exercise.id, exercise.hash, result.status, time.monotonic() - begin, date, versions(), gates)
 
 
-def record(wanted: Sequence[Exercise], info: dict[str, Any], folder: Path | None = None) -> list[Graded]:
-    """Grade those that are not recorded yet; what is known is written after each. Returns all of `wanted`.
+def record(selected: Sequence[Exercise], info: dict[str, Any], folder: Path | None = None) -> list[GradedSolution]:
+    """Grade those that are not recorded yet; what is known is written after each. Returns all of `selected`.
 
     Raises RecordError.
     """
     environment = {"device": info, "date": files.utc_now()}
     path = files.file_of_device(environment, FILE, folder)
-    found = known(path)
-    for exercise in [each for each in wanted if each.id not in found]:
-        found[exercise.id] = graded(exercise)
-        print(found[exercise.id].line, flush=True)
-        everything = sorted(found.values(), key=lambda each: each.id)
+    solutions = load_current(path)
+    for exercise in [exercise for exercise in selected if exercise.id not in solutions]:
+        solutions[exercise.id] = grade_solution(exercise)
+        print(solutions[exercise.id].line, flush=True)
+        everything = sorted(solutions.values(), key=lambda solution: solution.id)
         files.write_json(path, Solutions(SCHEMA, environment, everything))
-    return [found[each.id] for each in wanted]
+    return [solutions[exercise.id] for exercise in selected]
 
 
 def main() -> int:
@@ -100,18 +102,18 @@ def main() -> int:
     parser.add_argument("id", nargs="*", help="an exercise: ch1/coalesce (all)")
     parser.add_argument("--record", action="store_true", help="keep it in recorded/<device>/exercises.json")
     args = parser.parse_args()
-    wanted = [*{each.id: each for each in map(find, args.id)}.values()] or exercises()
+    selected = [*{exercise.id: exercise for exercise in map(find, args.id)}.values()] or exercises()
     if args.record:
-        found = record(wanted, survey_apart(default_device(), with_limits=False)[0])
+        solutions = record(selected, survey_apart(default_device(), with_limits=False)[0])
     else:
-        found = []
-        for exercise in wanted:
-            found.append(graded(exercise))
-            print(found[-1].line, flush=True)
-    passed = sum(each.status == PASSED for each in found)
-    cannot = sum(each.status == CANNOT for each in found)
-    print(f"{passed} of {len(found)} solutions passed" + (f", {cannot} cannot be graded here" if cannot else ""))
-    return 0 if passed + cannot == len(found) else 1
+        solutions = []
+        for exercise in selected:
+            solutions.append(grade_solution(exercise))
+            print(solutions[-1].line, flush=True)
+    passed = sum(solution.status == PASSED for solution in solutions)
+    cannot = sum(solution.status == CANNOT for solution in solutions)
+    print(f"{passed} of {len(solutions)} solutions passed" + (f", {cannot} cannot be graded here" if cannot else ""))
+    return 0 if passed + cannot == len(solutions) else 1
 
 
 if __name__ == "__main__":

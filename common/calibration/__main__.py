@@ -36,9 +36,9 @@ from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.pairs.wide_tables import print_table
 from common.program import Parser, device_name, finish, status_of
-from common.record.files import check_writable, noting
+from common.record.files import check_writable, note_errors
 from common.record.result import Record
-from common.show.console import make_console, progress, say
+from common.show.console import make_console, print_wrapped, progress
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
 BUSY = 5  # with every core busy, 1 run in 5: each takes more than twice as long
@@ -99,7 +99,7 @@ def print_findings(findings: Findings, console: Console) -> None:
     ]
     print_table(title, HEADINGS, lines, console)
     for line in environment["neighbours"]:
-        say(f"other processes were busy while this machine had to be quiet: {line}", console)
+        print_wrapped(f"other processes were busy while this machine had to be quiet: {line}", console)
     console.print(f"{passed} of {len(findings.checks)} checks passed")
 
 
@@ -130,7 +130,7 @@ def run(argv: list[str] | None, folder: Path) -> int:
         return 1
     unwritten, written = list[str](), ""
     if args.record:  # before anything is printed: a closed pipe ends the printing
-        with noting(unwritten):
+        with note_errors(unwritten):
             written = f"recorded in {keep(findings, folder)}\n"
     print_findings(findings, make_console())
     print(written, end="")

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.pairs.pair import short
 from common.record.files import file_of_device, write_text
-from common.record.outcome import BELIEVED, Cause
+from common.record.outcome import WITH_SPEEDUP, Cause
 from common.record.result import PairResult
 from common.show import words
 
@@ -94,7 +94,7 @@ def run_of(seed: int, measured: PairResult) -> Run:
         low, high = row.interval or (None, None)
         is_doubted = row.reason is not None and row.reason.cause == Cause.CONTRADICTED_ALONE
         reason = Cause.CONTRADICTED_ALONE.value if is_doubted else ""
-        reason = reason if row.verdict in BELIEVED else words.text(row.reason)
+        reason = reason if row.verdict in WITH_SPEEDUP else words.text(row.reason)
         results[short(row.variant)] = VariantResult(row.verdict, row.ratio, low, high, reason)
     return Run(seed, len(measured.orders), measured.noise_floor, results)
 

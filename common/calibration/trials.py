@@ -10,7 +10,7 @@ from typing import Any
 
 from common.calibration.findings import Run, run_of
 from common.engine.job import Job
-from common.engine.measure import measure
+from common.engine.measure import measure_pair
 from common.engine.runner import run_pairs
 from common.isolation import worker
 from common.pairs.pair import Pair, load, short, sizes_of
@@ -72,7 +72,7 @@ def measure_all(jobs: list[Job], say: Callable[[str, float], None]) -> list[Run]
     results = []
     for job in jobs:
         say(str(job.seed), 0.0)
-        results.append(run_of(job.seed, measure(job, lambda stage, fraction: None)))
+        results.append(run_of(job.seed, measure_pair(job, lambda stage, fraction: None)))
     return results
 
 

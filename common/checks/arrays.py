@@ -29,21 +29,21 @@ def laziness(t: torch.Tensor) -> str:
         return f"a tensor of layout {t.layout}"
     if t.is_conj() or t.is_neg():
         return "a tensor that is negated or conjugated when read"
-    return "an expanded tensor, fewer values than it shows" if repeats(t) else ""
+    return "an expanded tensor, fewer values than it shows" if has_repeats(t) else ""
 
 
-def repeats(t: torch.Tensor) -> bool:
+def has_repeats(t: torch.Tensor) -> bool:
     """Whether several elements share a place in memory."""
     sparse = t.layout != torch.strided
     return sparse or any(size > 1 and step == 0 for size, step in zip(t.shape, t.stride(), strict=True))
 
 
-def computes(t: torch.Tensor) -> bool:
+def has_arithmetic(t: torch.Tensor) -> bool:
     """Whether the type is a floating type with arithmetic. One-byte types are only for storage."""
     return t.is_floating_point() and t.element_size() > 1
 
 
-def order_of(t: torch.Tensor) -> str:
+def memory_order(t: torch.Tensor) -> str:
     """The memory order: contiguous, or the strides."""
     return "contiguous" if t.layout != torch.strided or t.is_contiguous() else f"strides {list(t.stride())}"
 
@@ -82,62 +82,62 @@ def map_arrays(function: Callable[[Any], Any], tree: Tree) -> Tree:
     return function(tree) if is_array(tree) else tree
 
 
-def own_views(tree: Tree) -> Tree:
+def private_views(tree: Tree) -> Tree:
     """The same memory behind new arrays, dicts and lists, so that changes of these stay private.
 
     (A leaf that collects gradients stays itself: its view would not collect them.)
     """
 
-    def one(x: Any) -> Any:
+    def view(x: Any) -> Any:
         return x if isinstance(x, torch.nn.Parameter) or getattr(x, "requires_grad", False) else x[...]
 
-    return map_arrays(one, tree)
+    return map_arrays(view, tree)
 
 
-def overlapping(tree: Tree, other: Tree) -> str:
+def overlap_path(tree: Tree, other: Tree) -> str:
     """The path of an array in `tree` that shares memory with one in `other`; empty if none does."""
 
-    def spans(tree: Tree, is_mine: bool) -> Iterator[tuple[int, int, bool, str]]:
+    def memory_spans(tree: Tree, is_first: bool) -> Iterator[tuple[int, int, bool, str]]:
         for path, t in tensors(tree):
             if t.layout == torch.strided and t.numel():
                 reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
-                yield t.data_ptr(), t.data_ptr() + reach * t.element_size(), is_mine, path
+                yield t.data_ptr(), t.data_ptr() + reach * t.element_size(), is_first, path
 
     last = {True: (0, ""), False: (0, "")}  # of those that begin earlier, the one that ends last
-    for start, end, is_mine, path in sorted([*spans(tree, True), *spans(other, False)]):
-        reaches, begun = last[not is_mine]
-        if start < reaches:
-            return path if is_mine else begun
-        last[is_mine] = max(last[is_mine], (end, path))
+    for start, end, is_first, path in sorted([*memory_spans(tree, True), *memory_spans(other, False)]):
+        other_end, other_path = last[not is_first]
+        if start < other_end:
+            return path if is_first else other_path
+        last[is_first] = max(last[is_first], (end, path))
     return ""
 
 
 def clone(tree: Tree) -> Tree:
     """A private copy in the same kind and placement (a pinned tensor's clone is pinned)."""
 
-    def one(x: Any) -> Any:
+    def copy(x: Any) -> Any:
         if not isinstance(x, torch.Tensor):
             return x.copy()
         return torch.empty_like(x, pin_memory=x.device.type == "cpu" and x.is_pinned()).copy_(x.detach())
 
-    return map_arrays(one, tree)
+    return map_arrays(copy, tree)
 
 
 def to_float64(tree: Tree) -> Tree:
     """Floating arrays in float64, everything else as it is."""
 
-    def one(x: Any) -> Any:
+    def widen(x: Any) -> Any:
         if isinstance(x, torch.Tensor):
             wide = torch.complex128 if x.is_complex() else torch.float64 if x.is_floating_point() else x.dtype
             return x.detach().to(wide)
         return x.astype({"f": np.float64, "c": np.complex128}[x.dtype.kind]) if x.dtype.kind in "fc" else x
 
-    return map_arrays(one, tree)
+    return map_arrays(widen, tree)
 
 
-def difference(mine: Tree, other: Tree) -> str:
+def difference(tree: Tree, other: Tree) -> str:
     """How two trees differ in names, shapes, dtypes or numbers, which versions share; empty if they do not."""
-    a, b = dict(leaves(mine)), dict(leaves(other))
+    a, b = dict(leaves(tree)), dict(leaves(other))
     if a.keys() != b.keys():
         return f"has {', '.join(sorted(b)) or 'nothing'} instead of {', '.join(sorted(a)) or 'nothing'}"
     for path, x in a.items():
@@ -152,11 +152,13 @@ def difference(mine: Tree, other: Tree) -> str:
 def same_placement(a: Tree, b: Tree) -> bool:
     """Whether two trees of equal shapes have equal placement: kind, device, strides, alignment, pinning."""
 
-    def where(x: Any) -> tuple:
+    def placement(x: Any) -> tuple:
         t = as_tensor(x)
         return type(x), t.device, t.stride(), t.data_ptr() % 16, t.device.type == "cpu" and t.is_pinned()
 
-    return all(not is_array(x) or where(x) == where(y) for (_, x), (_, y) in zip(leaves(a), leaves(b), strict=True))
+    return all(
+        not is_array(x) or placement(x) == placement(y) for (_, x), (_, y) in zip(leaves(a), leaves(b), strict=True)
+    )
 
 
 def copy_into(target: Tree, source: Tree) -> None:
@@ -170,7 +172,7 @@ def overwrite_slice(target: Tree, source: Tree, rng: random.Random) -> None:
     Arrays of integers may be indices that are valid only together, so they are overwritten completely.
     """
     for (_, t), (_, s) in zip(tensors(target), tensors(source), strict=True):
-        if s.numel() and s.dim() and computes(s):
+        if s.numel() and s.dim() and has_arithmetic(s):
             axis = max(range(s.dim()), key=s.size)
             length = -(-s.size(axis) // 8)
             start = rng.randrange(s.size(axis) - length + 1)

@@ -1,7 +1,8 @@
 """One untimed call under the profiler: device work outside of the timed interval, its kernels, memory allocated.
 
-This is an arm's last check, because the profiler slows every later launch. Two markers on the current stream are at the
-places of the clock's events. The device is kept busy before the first one, so work that does not wait becomes visible.
+This is a candidate's last check, because the profiler slows every later launch. Two markers on the current stream are
+at the places of the clock's events. The device is kept busy before the first one, so work that does not wait becomes
+visible.
 """
 
 import sys
@@ -24,7 +25,7 @@ SLACK_NS = 1_000  # a kernel may seem to overlap the marker by this much
 
 
 @dataclass(frozen=True)
-class Seen:
+class CallTrace:
     """The findings. `outside`: device work outside of the timed interval. `is_known`: whether the profiler saw any.
 
     `peak_bytes`: the most memory in use at once, beyond that before; CuPy's memory is counted as never freed.
@@ -38,23 +39,23 @@ class Seen:
     kernels: list[dict[str, Any]] = field(default_factory=list)
 
 
-def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
+def trace_call(call: Callable[[], Any], device: str, timed_by_events: bool) -> CallTrace:
     """Make a warm call and examine it; also its device work if `timed_by_events`."""
     if torch.device(device).type == "cuda":
-        before, held = _allocated(device), torch.cuda.memory_allocated(device)
+        before, bytes_before = _allocated(device), torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
-        with _cupy_memory() as taken:
+        with _cupy_memory() as cupy_sizes:
             work, kernels = _device_work(call, device)
-        peak = torch.cuda.max_memory_allocated(device) - held
-        allocated = _allocated(device) - before + sum(taken), peak + sum(taken)
+        peak = torch.cuda.max_memory_allocated(device) - bytes_before
+        allocated = _allocated(device) - before + sum(cupy_sizes), peak + sum(cupy_sizes)
         outside, is_known = _outside(work) if timed_by_events else (None, True)
-        return Seen(outside, *allocated, is_known, kernels)
+        return CallTrace(outside, *allocated, is_known, kernels)
     with profile(profile_memory=True, use_kineto=True) as profiler:
-        kept = call()
-    del kept
+        answer = call()
+    del answer
     events = [event for event in profiler.kineto_results.events() if event.name() == "[memory]"]
     sizes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]  # negative: freed
-    return Seen(None, sum(size for size in sizes if size > 0), max(accumulate(sizes, initial=0)))
+    return CallTrace(None, sum(size for size in sizes if size > 0), max(accumulate(sizes, initial=0)))
 
 
 def _allocated(device: str) -> int:
@@ -105,8 +106,8 @@ def _cupy_memory() -> Iterator[list[int]]:
     class Hook(cupy.cuda.MemoryHook):
         name = "sizes"
 
-        def malloc_postprocess(self, **what: Any) -> None:
-            sizes.append(what["mem_size"])
+        def malloc_postprocess(self, **block: Any) -> None:
+            sizes.append(block["mem_size"])
 
     with Hook():
         yield sizes

@@ -30,7 +30,8 @@ def _switches() -> dict[str, Setting]:
     """Every setting with a pair of functions: cudnn_benchmark, flash_sdp_enabled, and so on."""
     core = vars(torch._C)
     read = {match[1]: core[match[0]] for match in map(_SWITCH.fullmatch, core) if match}
-    write = {it: core.get(f"_set_{it}", core.get(f"_set_sdp_use_{it.removesuffix('_sdp_enabled')}")) for it in read}
+    attention = {name: core.get(f"_set_sdp_use_{name.removesuffix('_sdp_enabled')}") for name in read}
+    write = {name: core.get(f"_set_{name}", attention[name]) for name in read}
     return {name: (read[name], setter) for name, setter in write.items() if setter}
 
 
@@ -92,30 +93,30 @@ SETTINGS: dict[str, Setting] = {
 }  # fmt: skip
 
 
-class Watch:
+class GlobalState:
     """The settings before any version was loaded."""
 
     def __init__(self) -> None:
-        self._found = {name: read() for name, (read, _) in SETTINGS.items()}
+        self._settings = {name: read() for name, (read, _) in SETTINGS.items()}
 
-    def seeded(self) -> None:
+    def accept_seed(self) -> None:
         """The harness has set the random seed: take it as found."""
-        self._found["the random seed"] = torch.initial_seed()
+        self._settings["the random seed"] = torch.initial_seed()
 
     def restore(self) -> str:
         """What has changed since, now undone; empty if nothing."""
-        changed = []
+        changes = []
         for name, (read, write) in SETTINGS.items():
-            before, now = self._found[name], read()
+            before, after = self._settings[name], read()
             if before is None:  # CUDA was not initialized then
-                self._found[name] = now
-            elif now != before:
-                changed.append(f"{name} {_shown(before, now)}")
+                self._settings[name] = after
+            elif after != before:
+                changes.append(f"{name} {_change_text(before, after)}")
                 write(*before) if isinstance(before, tuple) else write(before)
-        return ", ".join(changed)
+        return ", ".join(changes)
 
 
-def _shown(before: Any, now: Any) -> str:
+def _change_text(before: Any, after: Any) -> str:
     if isinstance(before, dict):
-        return " ".join(sorted(name for name in before | now if before.get(name) != now.get(name)))
-    return f"{before} -> {now}"
+        return " ".join(sorted(name for name in before | after if before.get(name) != after.get(name)))
+    return f"{before} -> {after}"

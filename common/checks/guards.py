@@ -1,6 +1,6 @@
 """What a call may not do: change inputs, keep answers, read unwritten memory, leak threads or processes, compile.
 
-(Settings: settings.py.)
+(Settings: global_state.py.)
 """
 
 import ast
@@ -15,31 +15,31 @@ from typing import Any
 import psutil
 import torch
 
-from common.checks.arrays import Tree, as_tensor, computes, is_array, leaves, overlapping, repeats, tensors
+from common.checks.arrays import Tree, as_tensor, has_arithmetic, has_repeats, is_array, leaves, overlap_path, tensors
 
 # audit event (sys.addaudithook) that no warm call may raise -> the words for it
-UNTIMELY = {
+UNTIMELY_EVENTS = {
     "import": "imports {0}", "compile": "compiles Python code", "exec": "executes new Python code", "os.fork": "forks",
     "subprocess.Popen": "starts {0}", "os.posix_spawn": "starts {0}", "ctypes.dlopen": "loads {0}",
     "open": "writes to files",
 }  # fmt: skip
 TQDM = "tqdm_monitor"  # the sleeping thread of torch.compile's progress bar
-_listen_once = cache(sys.addaudithook)
-_heard: set[str] | None = None  # events since listening began; None if not listening
+_add_audit_hook = cache(sys.addaudithook)
+_events: set[str] | None = None  # events since listening began; None if not listening
 
 
 def changed_input(now: Tree, pristine: Tree) -> str:
     """The first input that has changed, bit for bit (NaN equals NaN); empty if none has."""
-    for (path, mine), (_, then) in zip(tensors(now), tensors(pristine), strict=True):
-        if mine.is_floating_point() and not computes(mine):
-            mine, then = mine.view(torch.uint8), then.view(torch.uint8)
-        if not bool(((mine == then) | ((mine != mine) & (then != then))).all()):
+    for (path, current), (_, original) in zip(tensors(now), tensors(pristine), strict=True):
+        if current.is_floating_point() and not has_arithmetic(current):
+            current, original = current.view(torch.uint8), original.view(torch.uint8)
+        if not bool(((current == original) | ((current != current) & (original != original))).all()):
             return path
     return ""
 
 
 def poison_outputs(inputs: Tree) -> None:
-    """Fill `out*`, which may be written, so that an earlier arm's answer cannot be returned."""
+    """Fill `out*`, which may be written, so that an earlier candidate's answer cannot be returned."""
     for path, tensor in tensors(inputs):
         if path.startswith("out"):
             poison(tensor)
@@ -51,7 +51,7 @@ def poison_answer(answer: Tree, inputs: Tree) -> None:
         flags = getattr(leaf, "flags", None)  # of NumPy's and CuPy's arrays
         if is_array(leaf) and (flags is None or (flags.c_contiguous and getattr(flags, "writeable", True))):
             tensor = as_tensor(leaf)
-            if not repeats(tensor) and not overlapping(inputs, tensor):
+            if not has_repeats(tensor) and not overlap_path(inputs, tensor):
                 poison(tensor)
 
 
@@ -61,22 +61,22 @@ def poison(tensor: torch.Tensor) -> None:
         tensor.fill_(float("nan") if tensor.is_floating_point() else -1 if tensor.dtype != torch.bool else True)
 
 
-class Leaks:
+class LeakDetector:
     """The threads and processes that existed before any version was loaded, or were named since."""
 
     def __init__(self) -> None:
-        self._known = set(sys._current_frames()), children()
+        self._existing = set(sys._current_frames()), children()
 
-    def new(self) -> str:
+    def find_new(self) -> str:
         """What was started since and still exists, each named once; empty if nothing."""
-        names = {thread.ident: thread.name for thread in threading.enumerate()}  # without those of _thread
-        before, self._known = self._known, (set(sys._current_frames()), children())
-        threads, processes = (now - then for now, then in zip(self._known, before, strict=True))
-        found = {
-            "threads": sorted({names.get(thread, "one without a name") for thread in threads} - {TQDM}),
-            "processes": sorted(filter(None, map(_named, processes))),
+        thread_names = {thread.ident: thread.name for thread in threading.enumerate()}  # without those of _thread
+        before, self._existing = self._existing, (set(sys._current_frames()), children())
+        threads, processes = (current - earlier for current, earlier in zip(self._existing, before, strict=True))
+        leaks = {
+            "threads": sorted({thread_names.get(thread, "one without a name") for thread in threads} - {TQDM}),
+            "processes": sorted(filter(None, map(_process_name, processes))),
         }
-        return ", ".join(f"{what}: {', '.join(new)}" for what, new in found.items() if new)
+        return ", ".join(f"{what}: {', '.join(names)}" for what, names in leaks.items() if names)
 
 
 def children() -> set[int]:
@@ -84,14 +84,14 @@ def children() -> set[int]:
     tasks = f"/proc/{os.getpid()}/task"
     if not os.path.exists(f"{tasks}/{threading.get_native_id()}/children"):  # the system has no such list
         return {child.pid for child in psutil.Process().children()}
-    found: set[int] = set()
+    pids: set[int] = set()
     for task in os.listdir(tasks):
         with suppress(OSError), open(f"{tasks}/{task}/children") as file:  # that thread may have ended
-            found.update(map(int, file.read().split()))
-    return found
+            pids.update(map(int, file.read().split()))
+    return pids
 
 
-def _named(pid: int) -> str:
+def _process_name(pid: int) -> str:
     """The name of a process; empty if it has ended, even if its parent has not collected its status."""
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
@@ -99,43 +99,43 @@ def _named(pid: int) -> str:
     return ""
 
 
-def overheard(call: Callable[[], Any]) -> set[str]:
+def untimely_actions(call: Callable[[], Any]) -> set[str]:
     """What a call does that a warm call must not do: compile, tune, import, start processes.
 
     Afterwards every audit event costs this process a little: so call this after all measurements.
     """
-    global _heard
-    _listen_once(_hear)
-    _heard = set()
+    global _events
+    _add_audit_hook(_audit)
+    _events = set()
     try:
         call()
-        return _heard
+        return _events
     finally:
-        _heard = None
+        _events = None
 
 
 def listen_to_triton() -> None:
     """Make Triton report compiling and tuning, if a version has imported it."""
     triton: Any = sys.modules.get("triton")
     if triton:
-        triton.knobs.runtime.jit_post_compile_hook = _telling(lambda **what: None, "compiles a Triton kernel")
-        triton.testing.do_bench = _telling(triton.testing.do_bench, "tunes a Triton kernel")
+        triton.knobs.runtime.jit_post_compile_hook = _with_report(lambda **facts: None, "compiles a Triton kernel")
+        triton.testing.do_bench = _with_report(triton.testing.do_bench, "tunes a Triton kernel")
 
 
-def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if _heard is None or event not in UNTIMELY:
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if _events is None or event not in UNTIMELY_EVENTS:
         return
     reads = event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)
     # ast.literal_eval (reads each .npy file's header) makes a syntax tree, not code
     caller = sys._getframe(1).f_back
     if not (reads or (event == "compile" and caller and caller.f_code is ast.literal_eval.__code__)):
-        _heard.add(UNTIMELY[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))
+        _events.add(UNTIMELY_EVENTS[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))
 
 
-def _telling(function: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def told(*arguments: Any, **named: Any) -> Any:
-        if _heard is not None:
-            _heard.add(what)
-        return function(*arguments, **named)
+def _with_report(function: Callable[..., Any], action: str) -> Callable[..., Any]:
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        if _events is not None:
+            _events.add(action)
+        return function(*arguments, **keywords)
 
-    return told
+    return wrapper

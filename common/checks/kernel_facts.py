@@ -53,7 +53,7 @@ def kernels_of(profiler: profile, binaries: Iterable[Any], without: str) -> list
         profiler.export_chrome_trace(str(path))
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     launches = [event for event in events if event.get("cat") == "kernel" and without not in event["name"]]
-    return kernel_facts(launches, list(binaries), _loaded({event["name"] for event in launches}))
+    return kernel_facts(launches, list(binaries), _loaded_kernels({event["name"] for event in launches}))
 
 
 def kernel_facts(
@@ -63,12 +63,13 @@ def kernel_facts(
     counts = Counter((event["name"], *_resources(event["args"])) for event in launches)
     facts = []
     for (name, registers, warps, shared_bytes), count in counts.most_common():
-        here, anywhere = (
-            [one for one in ones if (one.name, one.n_regs, one.metadata.num_warps) == (name, registers, warps)]
-            for ones in (binaries, loaded)
+        form = name, registers, warps
+        of_call, of_process = (
+            [kernel for kernel in kernels if (kernel.name, kernel.n_regs, kernel.metadata.num_warps) == form]
+            for kernels in (binaries, loaded)
         )
         of_launch = {"registers": registers, "warps": warps, "shared_bytes": shared_bytes}
-        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(here or anywhere)})
+        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(of_call or of_process)})
     return facts
 
 
@@ -77,13 +78,14 @@ def _resources(launch: dict[str, Any]) -> tuple[int, int, int]:
     return launch["registers per thread"], math.ceil(math.prod(launch["block"]) / WARP), launch["shared memory"]
 
 
-def _loaded(names: set[str]) -> list[Any]:
+def _loaded_kernels(names: set[str]) -> list[Any]:
     """The kernels of these names that Triton has loaded."""
     if "triton" not in sys.modules:
         return []
     from triton.compiler import CompiledKernel  # a slow import, unless a version has done it
 
-    kernels = [one for one in gc.get_objects() if type(one) is CompiledKernel]  # not isinstance: it asks dead proxies
+    # not isinstance: it asks dead proxies
+    kernels = [item for item in gc.get_objects() if type(item) is CompiledKernel]
     return [kernel for kernel in kernels if kernel.module is not None and kernel.name in names]
 
 

@@ -30,22 +30,22 @@ def enforce() -> None:
     memory, convert = interpreter._interpreter, interpreter.GridExecutor._init_args_hst
     spans: list[tuple[int, int]] = []
 
-    def converted(self: Any, *arguments: Any) -> Any:
-        found = args, kwargs = convert(self, *arguments)
-        tensors = [getattr(each, "base", each) for each in tree_leaves((args, kwargs))]  # .base: of a descriptor
-        tensors = [each for each in tensors if hasattr(each, "untyped_storage")]
-        storages = [each.untyped_storage() for each in tensors]
-        spans[:] = [(each.data_ptr(), each.data_ptr() + each.nbytes()) for each in storages]
-        if any(each.dtype in (torch.int64, torch.uint64) for each in tensors):
+    def record_spans(self: Any, *arguments: Any) -> Any:
+        args, kwargs = convert(self, *arguments)
+        tensors = [getattr(leaf, "base", leaf) for leaf in tree_leaves((args, kwargs))]  # .base: of a descriptor
+        tensors = [leaf for leaf in tensors if hasattr(leaf, "untyped_storage")]
+        storages = [tensor.untyped_storage() for tensor in tensors]
+        spans[:] = [(storage.data_ptr(), storage.data_ptr() + storage.nbytes()) for storage in storages]
+        if any(tensor.dtype in (torch.int64, torch.uint64) for tensor in tensors):
             spans[:] = [(0, sys.maxsize)]  # these may be addresses of other arrays
-        return found
+        return args, kwargs
 
-    def check(does: str, pointers: Any, mask: Any, size: int) -> None:
-        used = pointers[np.broadcast_to(np.asarray(mask, bool), pointers.shape)]
-        inside = [(used >= first) & (used + np.uint64(size) <= end) for first, end in spans]
-        if used.size and not np.any(inside, axis=0).all():
+    def check(action: str, pointers: Any, mask: Any, size: int) -> None:
+        addresses = pointers[np.broadcast_to(np.asarray(mask, bool), pointers.shape)]
+        inside = [(addresses >= first) & (addresses + np.uint64(size) <= end) for first, end in spans]
+        if addresses.size and not np.any(inside, axis=0).all():
             compare = "compare its offsets and mask with their sizes"
-            raise OutOfBounds(f"a kernel {does} outside of all its arrays: {compare}")
+            raise OutOfBounds(f"a kernel {action} outside of all its arrays: {compare}")
 
     def load(pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
         check("reads", pointers, mask, dtype.itemsize)
@@ -59,6 +59,6 @@ def enforce() -> None:
         check("writes", pointers, mask, value.dtype.itemsize)
         return memory.atomic_rmw(operation, pointers, value, mask, order)
 
-    interpreter.GridExecutor._init_args_hst = converted
-    replaced = {"load": load, "store": store, "atomic_rmw": atomic_rmw}
-    interpreter._interpreter = SimpleNamespace(atomic_cas=memory.atomic_cas, **replaced)
+    interpreter.GridExecutor._init_args_hst = record_spans
+    operations = {"load": load, "store": store, "atomic_rmw": atomic_rmw}
+    interpreter._interpreter = SimpleNamespace(atomic_cas=memory.atomic_cas, **operations)

@@ -17,18 +17,18 @@ def filled_memory() -> Iterator[None]:
     """Inside, uninitialized memory of torch and CuPy holds NaN (NumPy has no hook for it)."""
     torch.set_deterministic_debug_mode("warn")  # fills torch.empty; the better known function imports the compiler
     cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
-    plain: Any = cupy.cuda.get_allocator() if cupy else None
+    allocator: Any = cupy.cuda.get_allocator() if cupy else None
 
-    def filled(size: int) -> Any:
-        memory = plain(size)
+    def allocate_nan(size: int) -> Any:
+        memory = allocator(size)
         memory.memset(0xFF, size)  # all bits set is NaN in every floating type
         return memory
 
     with ExitStack() as afterwards:
         afterwards.callback(torch.set_deterministic_debug_mode, "default")
         if cupy:
-            cupy.cuda.set_allocator(filled)
-            afterwards.callback(cupy.cuda.set_allocator, plain)
+            cupy.cuda.set_allocator(allocate_nan)
+            afterwards.callback(cupy.cuda.set_allocator, allocator)
         yield
 
 
@@ -40,16 +40,16 @@ def few_programs(on: bool = True) -> Iterator[None]:
         return
 
     def properties(device: Any = None) -> Any:
-        real = known(device)
-        public = {name: getattr(real, name) for name in dir(real) if not name.startswith("_")}
+        values = real_properties(device)
+        public = {name: getattr(values, name) for name in dir(values) if not name.startswith("_")}
         return SimpleNamespace(**{**public, "multi_processor_count": FEW_SMS})
 
-    known, cupy = torch.cuda.get_device_properties, sys.modules.get("cupy")
+    real_properties, cupy = torch.cuda.get_device_properties, sys.modules.get("cupy")
     with ExitStack() as stack:
         stack.enter_context(patch.object(torch.cuda, "get_device_properties", properties))
         if cupy:
             runtime = cupy.cuda.runtime
-            told = runtime.getDeviceProperties
-            few = lambda device: {**told(device), "multiProcessorCount": FEW_SMS}  # noqa: E731
-            stack.enter_context(patch.object(runtime, "getDeviceProperties", few))
+            real_cupy_properties = runtime.getDeviceProperties
+            few_cupy_properties = lambda device: {**real_cupy_properties(device), "multiProcessorCount": FEW_SMS}  # noqa: E731
+            stack.enter_context(patch.object(runtime, "getDeviceProperties", few_cupy_properties))
         yield

@@ -12,33 +12,43 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.checks.arrays import Tree, as_tensor, clone, computes, is_cupy, map_arrays, repeats, tensors, to_float64
+from common.checks.arrays import (
+    Tree,
+    as_tensor,
+    clone,
+    has_arithmetic,
+    has_repeats,
+    is_cupy,
+    map_arrays,
+    tensors,
+    to_float64,
+)
 from common.checks.guards import poison
 
 SPARSE = 29  # one of this many values is special: a prime, so that its column changes from row to row
 ROUNDINGS = 8  # large values count only if this many roundings of the inputs do not change the answer
 
 
-Write = Callable[[torch.Tensor], object]
+WriteDraw = Callable[[torch.Tensor], object]
 
 
-def _scaled(factor: float) -> Write:
+def _scale(factor: float) -> WriteDraw:
     return lambda x: x.mul_(factor).clamp_(torch.finfo(x.dtype).min, torch.finfo(x.dtype).max)
 
 
-def _sprinkled(*values: float) -> Write:
+def _sprinkle(*values: float) -> WriteDraw:
     """Write one of these values here and there, in arrays with room for others."""
 
     def write(x: torch.Tensor) -> None:
         flat = x.flatten()
-        for place, value in enumerate(values):
-            flat[SPARSE // 2 + place * SPARSE :: SPARSE * len(values)] = value
+        for number, value in enumerate(values):
+            flat[SPARSE // 2 + number * SPARSE :: SPARSE * len(values)] = value
         x.copy_(flat.view(x.shape))
 
     return write
 
 
-def _opposed(x: torch.Tensor) -> None:
+def _oppose_halves(x: torch.Tensor) -> None:
     """One sign in half of the rows, and in two quarters of the columns: sums are small although their terms are not."""
     x.abs_().add_(1)
     if x.dim():
@@ -51,23 +61,23 @@ def _opposed(x: torch.Tensor) -> None:
 
 STRIDES = ("arrays with gaps", "arrays with wide gaps")  # the second: rows begin at multiples of WIDE elements
 WIDE = 64
-FLAT = ("zeros", "a constant")  # answers may be only rounding: errors are measured by the size of ordinary answers
+FLAT_DRAWS = ("zeros", "a constant")  # answers may be only rounding: errors are measured by ordinary answers' size
 # A softmax of these picks one value: errors do not average out, and a rounding may change which value it is
-LARGE = ("values around 100", "values around 10,000")
-FLOATS: dict[str, Write] = {
-    "values around 100": _scaled(100.0),
-    "values around 10,000": _scaled(1e4),
-    "values around 0.001": _scaled(1e-3),
+LARGE_DRAWS = ("values around 100", "values around 10,000")
+FLOATS: dict[str, WriteDraw] = {
+    "values around 100": _scale(100.0),
+    "values around 10,000": _scale(1e4),
+    "values around 0.001": _scale(1e-3),
     "values near -100": lambda x: x.sub_(100),
     "zeros": lambda x: x.zero_(),
     "a constant": lambda x: x.fill_(1.5),
-    "halves of opposite sign": _opposed,
-    "-0.0 and denormals": _sprinkled(-0.0, 1e-40, -1e-40),
-    "-inf": _sprinkled(-math.inf),
-    "NaN": _sprinkled(math.nan),
+    "halves of opposite sign": _oppose_halves,
+    "-0.0 and denormals": _sprinkle(-0.0, 1e-40, -1e-40),
+    "-inf": _sprinkle(-math.inf),
+    "NaN": _sprinkle(math.nan),
     "arrays of one sign": lambda x: x.abs_().add_(1).mul_(-4),  # every second: positive, see `write`
 }
-INTEGERS: dict[str, Write] = {  # of those that there are: they may be indices
+INTEGERS: dict[str, WriteDraw] = {  # of those that there are: they may be indices
     "the largest integers": lambda x: x.fill_(x.max()),
     "the smallest integers": lambda x: x.fill_(x.min()),
 }
@@ -75,61 +85,61 @@ INTEGERS: dict[str, Write] = {  # of those that there are: they may be indices
 TELLING = (STRIDES[0], "values around 10,000", "values near -100", "NaN")
 
 
-def meant_for(tree: Tree) -> tuple[str, ...]:
+def suitable_draws(tree: Tree) -> tuple[str, ...]:
     """The draws for which there are arrays. Integers (bytes to be counted, for example) get theirs at every size."""
     arrays = [t for _, t in tensors(tree)]
-    return tuple(FLOATS) * any(map(computes, arrays)) + tuple(INTEGERS) * any(map(_counts, arrays))
+    return tuple(FLOATS) * any(map(has_arithmetic, arrays)) + tuple(INTEGERS) * any(map(_is_integer, arrays))
 
 
-def write(draw: str, tree: Tree) -> bool:
+def write_draw(draw: str, tree: Tree) -> bool:
     """Write a draw into all arrays of its kind. Returns whether there is one."""
-    wanted = [t for _, t in tensors(tree) if t.numel() and (computes(t) if draw in FLOATS else _counts(t))]
-    for number, tensor in enumerate(wanted):
+    targets = [t for _, t in tensors(tree) if t.numel() and (has_arithmetic(t) if draw in FLOATS else _is_integer(t))]
+    for number, tensor in enumerate(targets):
         (FLOATS | INTEGERS)[draw](tensor)
         if draw == "arrays of one sign" and number % 2:
             tensor.neg_()  # all products of two arrays are negative: a forgotten 0 is then the largest
-    return bool(wanted)
+    return bool(targets)
 
 
-def _counts(t: torch.Tensor) -> bool:
+def _is_integer(t: torch.Tensor) -> bool:
     return not (t.is_floating_point() or t.is_complex() or t.dtype == torch.bool)
 
 
 def perturb(tree: Tree) -> None:
     """Vary arrays with a single value, such as gains of 1 and shifts of 0: a version may leave out what they do."""
     for _, t in tensors(tree):
-        if computes(t) and t.numel() > 1 and not repeats(t) and bool((t == t[(0,) * t.dim()]).all()):
+        if has_arithmetic(t) and t.numel() > 1 and not has_repeats(t) and bool((t == t[(0,) * t.dim()]).all()):
             t.add_(torch.rand_like(t) * 0.5)
 
 
-def moved(tree: Tree) -> Tree:
+def perturb_by_roundings(tree: Tree) -> Tree:
     """A float64 copy in which each value is off by a few roundings of float32 (of float64 for float64)."""
     copy = clone(to_float64(tree))
     for (_, x), (_, t) in zip(tensors(tree), tensors(copy), strict=True):
         if t.is_floating_point():
-            by = ROUNDINGS * torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
-            own = torch.Generator(t.device).manual_seed(0)  # separate from the versions' random numbers
-            t.mul_(1 + by * (2 * torch.rand(t.shape, generator=own, device=t.device).round() - 1))
+            step = ROUNDINGS * torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
+            generator = torch.Generator(t.device).manual_seed(0)  # separate from the versions' random numbers
+            t.mul_(1 + step * (2 * torch.rand(t.shape, generator=generator, device=t.device).round() - 1))
     return copy
 
 
-def spread(draw: str, tree: Tree) -> Tree:
+def add_gaps(draw: str, tree: Tree) -> Tree:
     """The same values in arrays with gaps of NaN between rows, which begin at no multiple of 16 bytes, or all at one.
 
     A version that tests only alignment copies the first and takes the second for contiguous. CuPy arrays stay
     unchanged: a raw kernel gets only an address, and reading beside its array would end the process.
     """
 
-    def one(x: Any) -> Any:
+    def with_gaps(x: Any) -> Any:
         if not x.ndim or type(x) is torch.nn.Parameter or is_cupy(x):
             return x
         n = x.shape[-1]
         begin, width = (1, n + 3) if draw == STRIDES[0] else (0, (n // WIDE + 2) * WIDE)
         shape = (*x.shape[:-1], width) if x.ndim > 1 else (2 * n + 1,)
-        wide: Any = x.new_empty(shape) if isinstance(x, torch.Tensor) else np.empty(shape, x.dtype)
-        poison(as_tensor(wide))  # 0 times what lies in a gap is then no 0
-        part = wide[..., begin : begin + n] if x.ndim > 1 else wide[1::2]
+        buffer: Any = x.new_empty(shape) if isinstance(x, torch.Tensor) else np.empty(shape, x.dtype)
+        poison(as_tensor(buffer))  # 0 times what lies in a gap is then no 0
+        part = buffer[..., begin : begin + n] if x.ndim > 1 else buffer[1::2]
         as_tensor(part).copy_(as_tensor(x))
         return part.requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else part
 
-    return map_arrays(one, tree)
+    return map_arrays(with_gaps, tree)

@@ -1,4 +1,4 @@
-"""Tolerances: how much an answer of each precision may differ from the oracle's."""
+"""Tolerances: how much an answer of each precision may differ from the reference answer."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ TIMES_BASELINE_SHORT, FLOOR_EPS_SHORT, FLOOR_EPS_DECLARED = 3, 0.5, 1.0
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The tolerance of an arm: the row of its precision, or the one that its file declares with a reason."""
+    """The tolerance of a candidate: the row of its precision, or the one that its file declares with a reason."""
 
     precision: str
     rtol: float
@@ -27,11 +27,11 @@ class Tolerance:
     floor: float = 0.0  # relative RMS error that is always accepted
 
     @classmethod
-    def of(cls, dtype: torch.dtype, declared: str = "", custom: Custom = None) -> "Tolerance":
-        own = DTYPES.get(dtype, "")
-        if not dtype.is_floating_point or not (precision := declared or own):  # integers and booleans must be equal
+    def for_dtype(cls, dtype: torch.dtype, declared: str = "", custom: Custom = None) -> "Tolerance":
+        native = DTYPES.get(dtype, "")
+        if not dtype.is_floating_point or not (precision := declared or native):  # integers and booleans must be equal
             return cls("", 0.0, 0.0)
         rtol, atol = custom or (TOLERANCE[precision], TOLERANCE[precision])
-        least = FLOOR_EPS_SHORT if precision == own else FLOOR_EPS_DECLARED
+        least = FLOOR_EPS_SHORT if precision == native else FLOOR_EPS_DECLARED
         times = TIMES_BASELINE.get(precision, TIMES_BASELINE_SHORT)
         return cls(precision, rtol, atol, times, FLOOR_EPS.get(precision, least) * EPS[precision])

@@ -6,18 +6,19 @@ from pathlib import Path
 from common.pairs.contract import Version
 from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover, short
 from common.pairs.user_error import printable, wrap_text
-from common.program import Parser, UsageError, device_name, picture
+from common.program import Parser, UsageError, device_name, picture_path
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 COUNTED_FOR = "sm_90"  # unless another architecture is asked for
-UNTIMED = {  # sizes that --list shows and --size does not take
+UNTIMED_SIZES = {  # sizes that --list shows and --size does not take
     "check": " to time (it is verified only, by --check)",
     "count": " to time (it is counted only, by --count)",
 }
-TAKES = {  # what to do -> the options that it takes; the last is to measure pairs
+TASK_OPTIONS = {  # what to do -> the options that it takes; the last is to measure pairs
     "list": "chapter path all only verbose",
     "limits": "device",
     "compare": "",
+    "new": "",
     "show": "stats markdown verbose",
     "xray": "chapter path all size arch code",
     "count": "chapter path all size arch json markdown",
@@ -28,6 +29,7 @@ EXAMPLES = """
   benchmark.py --all --record                       every chapter, each into its record
   benchmark.py --list                               every version in one sentence, with what it needs
   benchmark.py --chapter 1 --only 'coal*' --device cuda:0
+  benchmark.py --new DIR NAME                       two files to begin a pair of your own with
   benchmark.py --path DIR --check                   your own pairs, verified only
   benchmark.py --chapter 1 --fast --json F.json --plot F.png
   benchmark.py --show F.json --stats                the table of a record, with means and spreads
@@ -59,6 +61,7 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     add = instead.add_mutually_exclusive_group().add_argument
     add("--list", action="store_true", help="list versions and what they need; with -v also sizes")
     add("--limits", action="store_true", help="measure what this machine can do")
+    add("--new", nargs=2, metavar=("DIR", "NAME"), help="write a pair to begin with; in chN a new chapter, too")
     add("--show", type=Path, metavar="F.json", help="the table of a record")
     add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
     add("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
@@ -71,15 +74,15 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     stats = "beside each version: mean, standard deviation, least, largest, n, errors, peak memory"
     add("--stats", action="store_true", help=stats)
     add("--json", type=Path, metavar="F", help="write the record with all samples, or the counts")
-    add("--plot", type=picture, metavar="F.png", help="draw the speedups, or the sweep")
+    add("--plot", type=picture_path, metavar="F.png", help="draw the speedups, or the sweep")
     add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     add("-v", "--verbose", action="store_true", help="show how the time was spent; with --list, the sizes")
     add("--profile", action="store_true", help="afterwards profile all versions, into results/")
     add("--record", action="store_true", help="keep the record of a chapter, or of --only some pairs, under recorded/")
     args = parser.parse_args(argv)
     _check_options(parser, args)
-    unasked = (COUNTED_FOR,) if args.count else ARCHITECTURES
-    args.arch = list(unasked) if args.arch is None else args.arch.split(",")
+    default_architectures = (COUNTED_FOR,) if args.count else ARCHITECTURES
+    args.arch = list(default_architectures) if args.arch is None else args.arch.split(",")
     if unknown := [name for name in args.arch if name not in MACHINES]:
         parser.error(f"--arch {','.join(unknown)}: there are {', '.join(MACHINES)}")
     if args.count and len(args.arch) > 1:
@@ -91,12 +94,12 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
 
 def _check_options(parser: Parser, args: argparse.Namespace) -> None:
     """Raises UsageError for an option that what is to be done does not take."""
-    task = next((name for name in TAKES if name and getattr(args, name)), "")
-    words = {name: f"--{name}" if name else "a measurement of pairs" for name in TAKES}
+    task = next((name for name in TASK_OPTIONS if name and getattr(args, name)), "")
+    words = {name: f"--{name}" if name else "a measurement of pairs" for name in TASK_OPTIONS}
     for option, value in vars(args).items():
-        homes = [words[name] for name, options in TAKES.items() if option in options.split()]
-        if homes and words[task] not in homes and value != parser.get_default(option):
-            parser.error(f"--{option} does not go with {words[task]}: it belongs to {' or '.join(homes)}")
+        tasks = [words[name] for name, options in TASK_OPTIONS.items() if option in options.split()]
+        if tasks and words[task] not in tasks and value != parser.get_default(option):
+            parser.error(f"--{option} does not go with {words[task]}: it belongs to {' or '.join(tasks)}")
 
 
 def select(args: argparse.Namespace) -> list[Pair]:
@@ -110,7 +113,7 @@ def select(args: argparse.Namespace) -> list[Pair]:
     elif args.all or args.list or args.xray or args.count:
         folders = list(chapters().values())
     else:
-        options = "--chapter N, --path DIR, --all, --list, --limits, --show, --compare, --xray or --count"
+        options = "--chapter N, --path DIR, --all, --list, --limits, --new, --show, --compare, --xray or --count"
         raise UsageError(f"nothing to do: pass {options} (--help shows all)")
     only, pairs, names = args.xray or args.count or args.only, list[Pair](), list[str]()
     for folder in folders:
@@ -129,12 +132,12 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
 
     sizes = {size for pair in pairs for size in (pair.sizes if args.count else pair.timed_sizes)}
     names = {"all"} | ({"count"} if args.count else set()) | sizes | {size.split("/")[0] for size in sizes}
-    wanted = args.size.split(",")
-    for size in wanted:
+    requested = args.size.split(",")
+    for size in requested:
         if size not in names:
-            how = "" if args.count else UNTIMED.get(size.split("/")[0], "")
+            how = "" if args.count else UNTIMED_SIZES.get(size.split("/")[0], "")
             raise UsageError(f"no selected pair has a size {size!r}{how}: there are {', '.join(sorted(names))}")
-    has_parts = any("/" in size or size == "cpu" for size in wanted)
+    has_parts = any("/" in size or size == "cpu" for size in requested)
     if args.record and (args.path or args.fast or args.check or has_parts):
         excluded = "--path, --fast, --check, and a --size other than classes (`large`) or `all`"
         raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
@@ -146,16 +149,17 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
 
 
 def listing(pairs: list[Pair], is_verbose: bool = False, width: int | None = None) -> str:
-    """Each pair's ladder: a line a version with its sentence and its needs, wrapped at a width in columns.
+    """Each pair in its sentence, and its ladder: a line a version with its sentence and its needs, wrapped at a width.
 
     `is_verbose`: also the sizes.
     """
     lines = list[str]()
     has_many = len({pair.chapter for pair in pairs}) > 1
-    for before, pair in zip([None, *pairs], pairs, strict=False):
-        if has_many and not (before and before.chapter == pair.chapter):
+    for previous, pair in zip([None, *pairs], pairs, strict=False):
+        if has_many and not (previous and previous.chapter == pair.chapter):
             lines += [""] * bool(lines) + [pair.chapter.replace("ch", "Chapter "), ""]
-        lines.append(printable(pair.name) + f" (in {pair.ranks} processes or more)" * (pair.ranks > 1))
+        name = pair.name + f" (in {pair.ranks} processes or more)" * (pair.ranks > 1)
+        lines.append(wrap_text(printable(f"{name}: {pair.summary}" if pair.summary else name), width, "    "))
         column = max(len(short(version.label)) for version in pair.versions)
         for version in pair.versions:
             needs = f" [{', '.join(_needs(version))}]" if _needs(version) else ""
@@ -168,8 +172,8 @@ def listing(pairs: list[Pair], is_verbose: bool = False, width: int | None = Non
 
 def _needs(version: Version) -> list[str]:
     """What a machine must have for a version, in short words."""
-    wanted = version.constants.get("REQUIRES", {})
-    gpus = wanted.get("gpus", int(version.needs_cuda))
+    requirements = version.constants.get("REQUIRES", {})
+    gpus = requirements.get("gpus", int(version.needs_cuda))
     needs = [f"{gpus} GPUs" if gpus > 1 else "GPU"] * bool(gpus)
-    needs += [f"capability {version.capability_said}"] if "capability" in wanted else []
+    needs += [f"capability {version.capability_said}"] if "capability" in requirements else []
     return needs + sorted(version.imports & {"triton", "cupy"})

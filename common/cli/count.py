@@ -25,91 +25,91 @@ from common.traffic.least_time import Rates, predict_time
 from common.traffic.versions import count_pair
 from common.xray.occupancy import MACHINES, Machine
 
-Wanted = Sequence[tuple[Pair, str]]  # pairs and sizes
+PairSizes = Sequence[tuple[Pair, str]]  # pairs and sizes
 
 
 def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
     """Count and print. Exit status 1 if a version fails by its own fault or a file cannot be written."""
     machine, unwritten = MACHINES[args.arch[0]], list[str]()
-    if lacking := [pair.name for pair in pairs if not sizes_to_count(pair, args.size)]:
-        print(f"left out, because they have no size {args.size}: {', '.join(lacking)}", file=sys.stderr)
+    if missing := [pair.name for pair in pairs if not sizes_to_count(pair, args.size)]:
+        print(f"left out, because they have no size {args.size}: {', '.join(missing)}", file=sys.stderr)
     with interrupt.hold_signals():
-        wanted = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
-        found = list(_counted(wanted, machine))
+        requested = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
+        counted_pairs = list(_count_all(requested, machine))
         rates = rates_for(machine)
-        with files.noting(unwritten):
+        with files.note_errors(unwritten):
             if args.json:
-                counts.save(counts.made(found, machine), args.json)
+                counts.save(counts.new_counts(counted_pairs, machine), args.json)
             if args.markdown:
-                pages = [traffic_tables.markdown(*_shown(each, rates)) for each in found]
+                pages = [traffic_tables.markdown(*_table_parts(pair, rates)) for pair in counted_pairs]
                 files.write_text(args.markdown, "\n".join(pages))
-        _print(found, rates)
+        _print_tables(counted_pairs, rates)
     for problem in unwritten:
         print(f"benchmark.py: {problem}", file=sys.stderr)
-    return 1 if unwritten or any(version.failed for each in found for version in each.versions) else 0
+    return 1 if unwritten or any(version.failed for pair in counted_pairs for version in pair.versions) else 0
 
 
-def sizes_to_count(pair: Pair, wanted: str) -> list[str]:
+def sizes_to_count(pair: Pair, requested: str) -> list[str]:
     """The pair's sizes by name or class, check sizes too. `count` stands for the default in a pair without `count`."""
-    names = set(wanted.split(","))
+    names = set(requested.split(","))
     if "count" in names and "count" not in pair.sizes:
         names.add("default")
     return [size for size in pair.sizes if names & {"all", size, size.split("/")[0]}]
 
 
-def _counted(wanted: Wanted, machine: Machine) -> Iterator[CountedPair]:
+def _count_all(requested: PairSizes, machine: Machine) -> Iterator[CountedPair]:
     """Counts, one pair and size after another, with progress on stderr."""
-    with console.progress(len(wanted)) as (tell, _):
-        for number, (pair, size) in enumerate(wanted):
-            named = f"{pair.name} {size}"
+    with console.progress(len(requested)) as (tell, _):
+        for number, (pair, size) in enumerate(requested):
+            name = f"{pair.name} {size}"
 
-            def draw(label: str, number: int = number, named: str = named) -> None:
-                tell(f"{named}: {label}", number, len(wanted), f"[{number + 1}] {named}")
+            def show_version(label: str, number: int = number, name: str = name) -> None:
+                tell(f"{name}: {label}", number, len(requested), f"[{number + 1}] {name}")
 
-            yield CountedPair.of(pair, size, count_pair(pair, size, machine, draw, models_l2=True))
+            yield CountedPair.from_pair(pair, size, count_pair(pair, size, machine, show_version, models_l2=True))
 
 
-def _shown(found: CountedPair, rates: Rates | None) -> tuple[str, traffic_tables.Table, list[str]]:
+def _table_parts(pair: CountedPair, rates: Rates | None) -> tuple[str, traffic_tables.Table, list[str]]:
     """Title, table and remarks."""
     times = {
-        each.label: predict_time(each.traffic, rates, found.clock == "wall")
-        for each in found.versions
-        if each.traffic and rates
+        version.label: predict_time(version.traffic, rates, pair.clock == "wall")
+        for version in pair.versions
+        if version.traffic and rates
     }
-    table = traffic_tables.rows(found.versions, times, rates.name if rates else "")
-    return traffic_tables.title(found.name, found.size, found.versions), table, traffic_tables.footnotes(found.versions)
+    table = traffic_tables.rows(pair.versions, times, rates.name if rates else "")
+    return traffic_tables.title(pair.name, pair.size, pair.versions), table, traffic_tables.footnotes(pair.versions)
 
 
-def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
+def _print_tables(pairs: Sequence[CountedPair], rates: Rates | None) -> None:
     out = console.make_console()
-    for title, (headings, rows), words in (_shown(each, rates) for each in found):
+    for title, (headings, rows), words in (_table_parts(pair, rates) for pair in pairs):
         if rows:
-            print_table(title, headings, rows, out, whole=True)
+            print_table(title, headings, rows, out, whole_cells=True)
         for text in words if rows else [title, *words]:
-            console.say(text, out)
-    if rates and any(version.traffic for each in found for version in each.versions):
-        console.say(f"{traffic_tables.PREDICTED}: {rates.source}", out)
+            console.print_wrapped(text, out)
+    if rates and any(version.traffic for pair in pairs for version in pair.versions):
+        console.print_wrapped(f"{traffic_tables.PREDICTED}: {rates.source}", out)
 
 
-def record(argv: list[str] | None) -> int:
+def record_counts(argv: list[str] | None) -> int:
     """Count the chapters' pairs into recorded/counts.json. Raises UserError."""
     program.Parser("python -m common.cli.count", description=str(__doc__)).parse_args(argv)
-    machine, known = MACHINES[COUNTED_FOR], counts.recorded()
+    machine, recorded = MACHINES[COUNTED_FOR], counts.load_counts()
     pairs = [pair for folder in chapters().values() for pair in discover(folder)]
     sizes = [(pair, size) for pair in pairs for size in ("default", "count") if size in pair.sizes]
-    kept = {(each.chapter, each.name, each.size): each for each in known}
+    by_key = {(pair.chapter, pair.name, pair.size): pair for pair in recorded}
 
-    def has(pair: Pair, size: str) -> bool:
-        old = kept.get((pair.chapter, pair.name, size))
-        return old is not None and old.is_of(pair) and not any(version.failed for version in old.versions)
+    def is_counted(pair: Pair, size: str) -> bool:
+        old = by_key.get((pair.chapter, pair.name, size))
+        return old is not None and old.is_current(pair) and not any(version.failed for version in old.versions)
 
     with interrupt.hold_signals():
-        for new in _counted([item for item in sizes if not has(*item)], machine):
-            kept[new.chapter, new.name, new.size] = new
+        for new in _count_all([item for item in sizes if not is_counted(*item)], machine):
+            by_key[new.chapter, new.name, new.size] = new
     keys = [(pair.chapter, pair.name, size) for pair, size in sizes]
-    counts.save(counts.made([kept[key] for key in keys], machine), files.RECORDED / counts.FILE)
+    counts.save(counts.new_counts([by_key[key] for key in keys], machine), files.RECORDED / counts.FILE)
     return 0
 
 
 if __name__ == "__main__":
-    program.finish(lambda: program.status_of("python -m common.cli.count", lambda: record(None)))
+    program.finish(lambda: program.status_of("python -m common.cli.count", lambda: record_counts(None)))

@@ -16,7 +16,7 @@ from common.record.store import as_json
 from common.traffic.versions import VersionTraffic
 from common.xray.occupancy import Machine
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "counts.json"
 
 
@@ -33,11 +33,11 @@ class CountedPair:
     versions: list[VersionTraffic]
 
     @classmethod
-    def of(cls, pair: Pair, size: str, found: list[VersionTraffic]) -> "CountedPair":
+    def from_pair(cls, pair: Pair, size: str, versions: list[VersionTraffic]) -> "CountedPair":
         sizes, clock = as_json(pair.sizes[size]), pair.baseline.constants.get("CLOCK", "device")
-        return cls(pair.chapter, pair.name, size, sizes, source_hash(pair), clock, found)
+        return cls(pair.chapter, pair.name, size, sizes, source_hash(pair), clock, versions)
 
-    def is_of(self, pair: Pair | None) -> bool:
+    def is_current(self, pair: Pair | None) -> bool:
         """Whether the pair is unchanged since it was counted."""
         if pair is None or self.size not in pair.sizes:
             return False
@@ -53,7 +53,7 @@ class Counts:
     pairs: list[CountedPair]
 
 
-def made(pairs: Sequence[CountedPair], machine: Machine) -> Counts:
+def new_counts(pairs: Sequence[CountedPair], machine: Machine) -> Counts:
     """Counts with today's versions and date."""
     environment = {"versions": versions(), "date": files.utc_now(), "architecture": machine.architecture}
     return Counts(SCHEMA, environment, list(pairs))
@@ -67,7 +67,7 @@ def save(counts: Counts, path: Path) -> None:
 FORMAT = files.Format("counts", SCHEMA, Counts)
 
 
-def recorded(problems: files.Problems | None = None) -> list[CountedPair]:
+def load_counts(problems: files.Problems | None = None) -> list[CountedPair]:
     """The counts of recorded/counts.json; empty without the file. A bad file is noted in `problems`, or raises."""
     path = files.RECORDED / FILE
     if not path.exists():

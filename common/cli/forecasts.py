@@ -11,65 +11,65 @@ from typing import Any
 from common.learn.exercise import Exercise
 from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
 from common.record.files import on_one_gpu
-from common.record.load import together
-from common.record.store import recorded
+from common.record.record_file import combine_records
+from common.record.store import chapter_records
 from common.show.formats import digits
 
 SURPRISES = 3
 COUNTS, OTHER = "counts", "other"
 
 
-def lines(known: Sequence[Exercise], predicted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def lines(exercises: Sequence[Exercise], predictions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Locked predictions and revisions apart: ranges that hold their figure, scores, the largest surprises."""
-    pairs = _pairs(known)
+    pairs = _pairs(exercises)
     for title, is_locked in (("predictions", True), ("revisions", False)):
-        scored = [_scored(event, pairs) for event in predicted if event["locked"] is is_locked]
-        yield from _told(title, [each for each in scored if each])
+        forecasts = [_score(event, pairs) for event in predictions if event["locked"] is is_locked]
+        yield from _forecast_lines(title, [forecast for forecast in forecasts if forecast])
 
 
-def _told(title: str, scored: Sequence[ScoredForecast]) -> Iterator[str]:
-    ranges = [each for each in scored if each.is_range]
-    numbers = [each for each in scored if not each.is_range]
+def _forecast_lines(title: str, forecasts: Sequence[ScoredForecast]) -> Iterator[str]:
+    ranges = [forecast for forecast in forecasts if forecast.is_range]
+    numbers = [forecast for forecast in forecasts if not forecast.is_range]
     if ranges:
         yield f"{title}: {sureness(ranges)}"
-        yield f"  by resource: {_by(ranges, [each.resource for each in ranges])}"
-        chapters = [re.sub(r"(ch\d+).*", r"\1", each.of) for each in ranges]  # `ch4b/causal` is of ch4
-        yield f"  by chapter: {_by(ranges, chapters)}"
+        yield f"  by resource: {_hits_by_group(ranges, [forecast.resource for forecast in ranges])}"
+        chapters = [re.sub(r"(ch\d+).*", r"\1", forecast.of) for forecast in ranges]  # `ch4b/causal` is of ch4
+        yield f"  by chapter: {_hits_by_group(ranges, chapters)}"
     if numbers:
-        middle = digits(median(each.worst for each in numbers))
+        middle = digits(median(forecast.worst for forecast in numbers))
         yield f"{title} without a range: {len(numbers)}; half of them are within a factor of {middle}"
-    for line in compare_forecasters(scored):
+    for line in compare_forecasters(forecasts):
         yield f"  {line}"
-    for each in sorted(scored, key=lambda each: -each.worst)[:SURPRISES]:
-        if not each.hit:
-            said = " to ".join(digits(end) for end in sorted({each.low, each.high}))
-            yield f"  surprise: {each.of}: you said {said}, it was {digits(each.figure)}"
+    for forecast in sorted(forecasts, key=lambda forecast: -forecast.worst)[:SURPRISES]:
+        if not forecast.hit:
+            ends = " to ".join(digits(end) for end in sorted({forecast.low, forecast.high}))
+            yield f"  surprise: {forecast.of}: you said {ends}, it was {digits(forecast.figure)}"
 
 
-def _by(ranges: Sequence[ScoredForecast], names: Sequence[str]) -> str:
+def _hits_by_group(ranges: Sequence[ScoredForecast], names: Sequence[str]) -> str:
     """Of each group the hits, and the exact interval of their rate."""
     groups = defaultdict[str, list[bool]](list)
-    for each, name in zip(ranges, names, strict=True):
-        groups[name].append(each.hit)
-    counted = {name: (sum(hits), len(hits)) for name, hits in sorted(groups.items())}
-    return ", ".join(f"{name} {hits} of {n} ({hit_rate_interval(hits, n)})" for name, (hits, n) in counted.items())
+    for forecast, name in zip(ranges, names, strict=True):
+        groups[name].append(forecast.hit)
+    hit_counts = {name: (sum(hits), len(hits)) for name, hits in sorted(groups.items())}
+    return ", ".join(f"{name} {hits} of {n} ({hit_rate_interval(hits, n)})" for name, (hits, n) in hit_counts.items())
 
 
-def _scored(event: Mapping[str, Any], pairs: Mapping[str, str]) -> ScoredForecast | None:
+def _score(event: Mapping[str, Any], pairs: Mapping[str, str]) -> ScoredForecast | None:
     """None of a word, of what was not found yet, and of figures that have no logarithm."""
     low, high = event.get("range") or [event.get("said")] * 2
-    found: Any = event.get("found")
+    figure: Any = event.get("found")
     naive = event.get("naive")
-    if not all(isinstance(each, int | float) and 0 < each < math.inf for each in (low, high, found)):
+    if not all(isinstance(number, int | float) and 0 < number < math.inf for number in (low, high, figure)):
         return None
     guess = naive if isinstance(naive, int | float) else None
-    return ScoredForecast(event["of"], low, high, found, guess, event.get("bytes"), _resource(event, pairs))
+    return ScoredForecast(event["of"], low, high, figure, guess, event.get("bytes"), _resource(event, pairs))
 
 
-def _pairs(known: Sequence[Exercise]) -> dict[str, str]:
+def _pairs(exercises: Sequence[Exercise]) -> dict[str, str]:
     """The pairs whose recorded figures exercises ask for: question -> `ch1/coalescing`."""
-    tables = {f"{each.id} {name}": table for each in known for name, table in each.answers.items()}
-    return {of: "/".join(table["figure"].split()[:2]) for of, table in tables.items() if "figure" in table}
+    tables = {f"{exercise.id} {name}": table for exercise in exercises for name, table in exercise.answers.items()}
+    return {question: "/".join(table["figure"].split()[:2]) for question, table in tables.items() if "figure" in table}
 
 
 def _resource(event: Mapping[str, Any], pairs: Mapping[str, str]) -> str:
@@ -82,6 +82,6 @@ def _resource(event: Mapping[str, Any], pairs: Mapping[str, str]) -> str:
 @cache
 def _limits(chapter: str) -> dict[str, str]:
     """Pair -> the resource that sets its limit, in a GPU's record."""
-    on_gpu = [each for _, each in on_one_gpu(recorded(chapter, problems={}))]
-    pairs = record.pairs if (record := together(on_gpu)) else []
+    on_gpu = [record for _, record in on_one_gpu(chapter_records(chapter, problems={}))]
+    pairs = record.pairs if (record := combine_records(on_gpu)) else []
     return {pair.name: pair.limit_by.removesuffix("_bytes").removesuffix("_flops") or OTHER for pair in pairs}

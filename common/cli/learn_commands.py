@@ -30,13 +30,13 @@ EXAMPLES = """
 """
 
 
-def at_hand(args: argparse.Namespace) -> Exercise:
+def current_exercise(args: argparse.Namespace) -> Exercise:
     """The exercise that is named, or the last one that was worked at, or the first one. A hint is no work."""
     name = args.id[0] if isinstance(args.id, list) else args.id
     if name:
         return find(name)
-    known = {each.id for each in exercises()}
-    last = [event["of"] for event in learner_log.events() if event["of"] in known and event["what"] != "hint"]
+    ids = {exercise.id for exercise in exercises()}
+    last = [event["of"] for event in learner_log.events() if event["of"] in ids and event["what"] != "hint"]
     return find(last[-1]) if last else learner_log.next_exercise(exercises())
 
 
@@ -44,26 +44,26 @@ def list_all(args: argparse.Namespace) -> int:
     """all exercises, and where you stand"""
     from common.cli import learn_text
 
-    known = exercises()
-    learn_text.print_list(known, standings(known))
+    course = exercises()
+    learn_text.print_list(course, standings(course))
     return 0
 
 
 def start_next(args: argparse.Namespace) -> int:
     """start the next open exercise after the one that you started or passed last; those you skipped come at the end"""
-    known = exercises()
-    found, last = learner_log.next_exercise(known), learner_log.last_exercise(known)
-    status = _show(found)
-    if last and last != found and not standings(known)[last.id].passed:
+    course = exercises()
+    exercise, last = learner_log.next_exercise(course), learner_log.last_exercise(course)
+    status = _show(exercise)
+    if last and last != exercise and not standings(course)[last.id].passed:
         print(f"{last.id} stays open: `python learn.py start {last.id}` goes back to it.")
     return status
 
 
 def start(args: argparse.Namespace) -> int:
     """show an exercise, and make your file for it; without an ID the one that you are at, once passed the next"""
-    found, known = at_hand(args), exercises()
-    is_over = not args.id and standings(known)[found.id].passed
-    return _show(learner_log.next_exercise(known) if is_over else found)
+    exercise, course = current_exercise(args), exercises()
+    is_over = not args.id and standings(course)[exercise.id].passed
+    return _show(learner_log.next_exercise(course) if is_over else exercise)
 
 
 def _show(exercise: Exercise) -> int:
@@ -89,7 +89,7 @@ def _note(keep: Callable[..., object], *event: Any, **values: Any) -> int:
 
 def check(args: argparse.Namespace) -> int:
     """grade your file"""
-    return _check(at_hand(args))
+    return _check(current_exercise(args))
 
 
 def _check(exercise: Exercise) -> int:
@@ -98,17 +98,17 @@ def _check(exercise: Exercise) -> int:
 
     print(f"{exercise.id}: grading {submission.course_path(exercise.work)}", flush=True)
     width = max([8, *map(len, exercise.answers)])  # a kernel's gates have 7 letters or fewer
-    found = grade(exercise, exercise.work, partial(learn_text.print_gate, width=width))
-    status = _note(submission.note, found)  # before the end is printed: a closed pipe ends the printing
-    learn_text.print_end(found)
-    return found.status or status
+    result = grade(exercise, exercise.work, partial(learn_text.print_gate, width=width))
+    status = _note(submission.note, result)  # before the end is printed: a closed pipe ends the printing
+    learn_text.print_end(result)
+    return result.status or status
 
 
 def watch(args: argparse.Namespace) -> int:
     """grade your file each time that it is saved"""
     from watchfiles import watch as changes
 
-    exercise = at_hand(args)
+    exercise = current_exercise(args)
     if not exercise.work.exists():
         submission.begin(exercise)
     status = _check(exercise)
@@ -122,19 +122,19 @@ def watch(args: argparse.Namespace) -> int:
 
 def hint(args: argparse.Namespace) -> int:
     """show one hint more"""
-    exercise = at_hand(args)
-    seen = standings([exercise])[exercise.id].hints
-    number = min(seen + 1, len(exercise.hints))
+    exercise = current_exercise(args)
+    shown_before = standings([exercise])[exercise.id].hints
+    number = min(shown_before + 1, len(exercise.hints))
     status = _note(learner_log.add, "hint", exercise.id, hash=exercise.hash, number=number)
-    again = " (there are no more)" * (seen == number)
-    text = f"{exercise.id}, hint {number} of {len(exercise.hints)}{again}: {exercise.hints[number - 1]}"
+    suffix = " (there are no more)" * (shown_before == number)
+    text = f"{exercise.id}, hint {number} of {len(exercise.hints)}{suffix}: {exercise.hints[number - 1]}"
     print(wrap_text(text, width_of(sys.stdout)))
     return status
 
 
 def reset(args: argparse.Namespace) -> int:
     """put the file back as it was; yours is kept beside it"""
-    exercise = at_hand(args)
+    exercise = current_exercise(args)
     submission.begin(exercise)
     print(f"{submission.course_path(exercise.work)} is as it was at the start")
     return _note(learner_log.add, "reset", exercise.id, hash=exercise.hash)
@@ -142,7 +142,7 @@ def reset(args: argparse.Namespace) -> int:
 
 def solution(args: argparse.Namespace) -> int:
     """show the solution, and why it is one"""
-    exercise = at_hand(args)
+    exercise = current_exercise(args)
     if not standings([exercise])[exercise.id].passed:
         print("You have not passed yet: it is noted that you looked.\n")
     status = _note(learner_log.add, "solution", exercise.id, hash=exercise.hash)
@@ -152,7 +152,7 @@ def solution(args: argparse.Namespace) -> int:
 
 def predict(args: argparse.Namespace) -> int:
     """answer a prediction from here"""
-    exercise, answers = at_hand(args), dict[str, Any]()
+    exercise, answers = current_exercise(args), dict[str, Any]()
     if exercise.kind != "predict":
         raise program.UsageError(f"{exercise.id} asks for no prediction: `learn.py start {exercise.id}` shows it")
     for text in args.answers:
@@ -179,8 +179,8 @@ def show_progress(args: argparse.Namespace) -> int:
     """the course at a glance, and how sure your predictions were"""
     from common.cli import learn_text
 
-    known = exercises()
-    learn_text.print_progress(known, standings(known), learner_log.predictions())
+    course = exercises()
+    learn_text.print_progress(course, standings(course), learner_log.predictions())
     return 0
 
 
@@ -221,12 +221,12 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = program.Parser("learn.py", description="Exercises.", epilog="examples:" + EXAMPLES)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=program.Parser)
 
-    for name, function, of in COMMANDS:
+    for name, function, id_count in COMMANDS:
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(run=function)
-        if of is not None:
-            at_hand = " (default: the one at hand)" * (of == "?")
-            command.add_argument("id", nargs=of, metavar="ID", help=f"such as ch1/coalesce{at_hand}")
+        if id_count is not None:
+            default = " (default: the one at hand)" * (id_count == "?")
+            command.add_argument("id", nargs=id_count, metavar="ID", help=f"such as ch1/coalesce{default}")
         if function is predict:
             command.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="softmax=3..4, for each question")
         if function is export:

@@ -13,24 +13,27 @@ from common.learn.exercise import Exercise
 from common.learn.gate import ENDS, Gate, Grade
 from common.learn.learner_log import Standing
 from common.pairs.wide_tables import print_table
-from common.show.console import make_console, say
+from common.show.console import make_console, print_wrapped
 
 MARKS = {True: ("passed", "green"), False: ("not yet", "red"), None: ("not judged", "yellow")}
 Standings = Mapping[str, Standing]
 
 
-def print_list(known: Sequence[Exercise], stands: Standings) -> None:
-    rows = [[each.id, each.title, each.kind, str(each.minutes), _stands(stands[each.id])] for each in known]
-    passed = sum(stands[each.id].passed for each in known)
-    title = f"{len(known)} exercises, {passed} passed"
+def print_list(exercises: Sequence[Exercise], standings: Standings) -> None:
+    rows = [
+        [exercise.id, exercise.title, exercise.kind, str(exercise.minutes), _standing_text(standings[exercise.id])]
+        for exercise in exercises
+    ]
+    passed = sum(standings[exercise.id].passed for exercise in exercises)
+    title = f"{len(exercises)} exercises, {passed} passed"
     print_table(title, ("exercise", "title", "kind", "minutes", ""), rows, make_console())
 
 
-def _stands(standing: Standing) -> str:
-    said = ["passed" if standing.passed else "open" if standing.started else ""]
-    counted = ((standing.tries, "try", "tries"), (standing.hints, "hint", "hints"))
-    said += [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
-    return ", ".join(filter(None, [*said, "solution seen first" * standing.seen]))
+def _standing_text(standing: Standing) -> str:
+    words = ["passed" if standing.passed else "open" if standing.started else ""]
+    counts = ((standing.tries, "try", "tries"), (standing.hints, "hint", "hints"))
+    words += [f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count]
+    return ", ".join(filter(None, [*words, "solution seen first" * standing.seen]))
 
 
 def print_exercise(exercise: Exercise, file: str) -> None:
@@ -47,7 +50,7 @@ def print_exercise(exercise: Exercise, file: str) -> None:
             console.print(Markdown(text))
     for question in exercise.questions:
         if not question.endswith(": "):  # where only the specification tells what is asked
-            say(f"  {question}", console, "    ")
+            print_wrapped(f"  {question}", console, "    ")
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 
@@ -55,22 +58,22 @@ def print_gate(gate: Gate, width: int = 8) -> None:
     mark, color = MARKS[gate.passed]
     if not gate.is_extra:
         style = (color, 3 + width, 3 + width + len(mark))
-        say(f"  {gate.name:{width}} {mark}: {gate.text}", make_console(), "    ", style)
+        print_wrapped(f"  {gate.name:{width}} {mark}: {gate.text}", make_console(), "    ", style)
     elif gate.passed:
-        say(f"  {'bonus':{width}} {gate.text}", make_console(), "    ")
+        print_wrapped(f"  {'bonus':{width}} {gate.text}", make_console(), "    ")
 
 
 def print_end(grade: Grade) -> None:
-    say(f"{grade.exercise.id}: {ENDS[grade.status]}", make_console())
+    print_wrapped(f"{grade.exercise.id}: {ENDS[grade.status]}", make_console())
 
 
-def print_progress(known: Sequence[Exercise], stands: Standings, predicted: Sequence[dict[str, Any]]) -> None:
+def print_progress(exercises: Sequence[Exercise], standings: Standings, predictions: Sequence[dict[str, Any]]) -> None:
     """By chapter; then how sure the predictions were, the first ones and the revised ones apart."""
     console = make_console()
-    for chapter, group in groupby(known, key=lambda each: each.chapter):
+    for chapter, group in groupby(exercises, key=lambda exercise: exercise.chapter):
         of_chapter = list(group)
-        passed = [each for each in of_chapter if stands[each.id].passed]
-        marks = " ".join(each.folder.name + (" ✓" if each in passed else "") for each in of_chapter)
-        say(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", console)
-    for line in forecasts.lines(known, predicted):
-        say(line, console)
+        passed = [exercise for exercise in of_chapter if standings[exercise.id].passed]
+        marks = " ".join(exercise.folder.name + (" ✓" if exercise in passed else "") for exercise in of_chapter)
+        print_wrapped(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", console)
+    for line in forecasts.lines(exercises, predictions):
+        print_wrapped(line, console)

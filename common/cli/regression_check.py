@@ -4,12 +4,12 @@ from pathlib import Path
 
 from common.pairs.pair import short
 from common.record.files import RecordError
-from common.record.load import load_record
 from common.record.outcome import FAILED
+from common.record.record_file import load_record
 from common.record.result import PairResult, Record, Row
-from common.show.console import make_console, print_entries, say
+from common.show.console import make_console, print_entries, print_wrapped
 from common.show.layout import Entry
-from common.show.tables import interval, named, speedup, word
+from common.show.tables import interval, name_with_size, speedup, word
 from common.stats import MARGIN
 
 HEADINGS = ("compared", "old", "new", "verdict", "new interval", "old interval")  # the last goes first
@@ -30,11 +30,11 @@ def compare_files(old: Path, new: Path) -> int:
     console = make_console()
     print_entries(HEADINGS, entries, console, LEAST)
     for state in [state for state in WORDS if state in states]:
-        say(f"{state}: {WORDS[state]}", console)
-    worse, compared = states.count(REGRESSED), states.count(OK) + states.count(REGRESSED)
-    why = "nothing was timed in both" if names[0] == names[1] else f"different devices, {' and '.join(names)}"
-    found = f"{worse} of {compared} regressed" if compared else f"{why}: regressions cannot be determined"
-    say(found + interrupted, console)
+        print_wrapped(f"{state}: {WORDS[state]}", console)
+    worse, comparable = states.count(REGRESSED), states.count(OK) + states.count(REGRESSED)
+    reason = "nothing was timed in both" if names[0] == names[1] else f"different devices, {' and '.join(names)}"
+    text = f"{worse} of {comparable} regressed" if comparable else f"{reason}: regressions cannot be determined"
+    print_wrapped(text + interrupted, console)
     return 3 if worse else 0
 
 
@@ -43,17 +43,17 @@ def regressions(old: Record, new: Record, is_one_device: bool = True) -> list[En
     after = _rows(new)
     entries = list[Entry]()
     for pair in old.pairs:
-        entries.append(Entry(named(pair), is_title=True))
+        entries.append(Entry(name_with_size(pair), is_title=True))
         for row in pair.rows:
             versus = () if row.versus == "baseline" else (f"vs {short(row.versus)}", short(row.variant))
-            name, of = versus or (short(row.variant), "")
-            found = after.get(_key(pair, row))
-            state = MISSING if found is None else _state(row, found) if is_one_device else ""
-            now = f" -> {word(found.verdict)}" if found and found.verdict != row.verdict else ""
-            cells = {"compared": state, "verdict": word(row.verdict) + now}
+            name, parent = versus or (short(row.variant), "")
+            new_row = after.get(_key(pair, row))
+            state = MISSING if new_row is None else _state(row, new_row) if is_one_device else ""
+            change = f" -> {word(new_row.verdict)}" if new_row and new_row.verdict != row.verdict else ""
+            cells = {"compared": state, "verdict": word(row.verdict) + change}
             cells |= {"old": speedup(row), "old interval": interval(row)}
-            cells |= {"new": speedup(found), "new interval": interval(found)} if found else {}
-            entries.append(Entry(name, cells, of, styles={"": "bold red"} if state == REGRESSED else {}))
+            cells |= {"new": speedup(new_row), "new interval": interval(new_row)} if new_row else {}
+            entries.append(Entry(name, cells, parent, styles={"": "bold red"} if state == REGRESSED else {}))
     return entries
 
 

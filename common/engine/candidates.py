@@ -1,4 +1,4 @@
-"""The candidates of a pair in its process: versions, library calls, the baseline again; and the oracle."""
+"""The candidates of a pair in its process: versions, library calls, the baseline again; and the reference answer."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -11,17 +11,16 @@ from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
+from common.checks.arrays import Tree, clone, private_views, tensors, to_float64
 from common.checks.tolerance import Custom
-from common.engine.ranks import ONE, Ranks
-from common.machine.limits import problem_of
-from common.pairs.contract import Version
+from common.engine.ranks import ONE_RANK, Ranks
+from common.machine.limits import cost_problem
+from common.pairs.contract import LIBRARY_KINDS, Version
 from common.pairs.syntax import ContractError
 from common.record.outcome import Cause, Finding
 from common.record.result import CONTROL
 
-LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
-ORACLE_ROWS = 64  # rows of the answer, if the oracle's memory does not suffice for all
+REFERENCE_ROWS = 64  # rows of the answer, if there is no memory for the reference of all
 
 
 class Disqualified(Exception):
@@ -37,7 +36,7 @@ class Candidate:
     run: Callable[..., Any]
     setup: Callable[..., dict[str, Any]] | None = None
     has_kernel: bool = False  # a kernel of its own
-    differs: bool = False  # a library with another answer, or a yardstick
+    answer_differs: bool = False  # a library with another answer, or a yardstick
 
     @property
     def is_library(self) -> bool:
@@ -52,7 +51,7 @@ class Candidate:
         """The tolerance that its file declares."""
         return getattr(self.module, "TOLERANCE", None)
 
-    def prepared(self, inputs: dict[str, Any], weights_from: dict[str, Any]) -> dict[str, Any]:
+    def run_setup(self, inputs: dict[str, Any], weights_from: dict[str, Any]) -> dict[str, Any]:
         """The result of `setup` on private copies of inputs that `run` will not see, except for the weights.
 
         Raises ContractError if that is no dict of its own names, or if `run` does not take the inputs and it.
@@ -60,47 +59,49 @@ class Candidate:
         state: dict[str, Any] = {}
         if self.setup:
             private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
-            state = ask(self.module, "setup", {**private, **own_views(weights(weights_from))})
-            if both := ", ".join(inputs.keys() & state.keys()):
-                raise _broken(self.module, f"`setup` returns {both}, as `inputs` does: give it another name")
+            state = call_function(self.module, "setup", {**private, **private_views(weights(weights_from))})
+            if shared_names := ", ".join(inputs.keys() & state.keys()):
+                problem = f"`setup` returns {shared_names}, as `inputs` does: give it another name"
+                raise _contract_error(self.module, problem)
         name = self.label.replace("/", "_") if self.is_library else "run"
-        _require_taken(self.module, name, self.run, inputs | state)
+        _require_parameters(self.module, name, self.run, inputs | state)
         return state
 
     def bind(self, inputs: dict[str, Any], state: dict[str, Any]) -> partial:
         """A call ready to be timed, on views of its own."""
-        return partial(self.run, **own_views(inputs), **state)
+        return partial(self.run, **private_views(inputs), **state)
 
 
-def ask(module: ModuleType, name: str, arguments: dict[str, Any]) -> Any:
+def call_function(module: ModuleType, name: str, arguments: dict[str, Any]) -> Any:
     """What this function of a file returns. Raises ContractError if it takes other arguments or returns no dict."""
     function = getattr(module, name)
     if not callable(function):
-        raise _broken(module, f"`{name}` must be a function, not {type(function).__name__}")
-    _require_taken(module, name, function, arguments)
-    found = function(**arguments)
-    if name != "reference" and not isinstance(found, dict):
-        raise _broken(module, f"`{name}` must return a dict, not {type(found).__name__}")
-    return found
+        raise _contract_error(module, f"`{name}` must be a function, not {type(function).__name__}")
+    _require_parameters(module, name, function, arguments)
+    result = function(**arguments)
+    if name != "reference" and not isinstance(result, dict):
+        raise _contract_error(module, f"`{name}` must return a dict, not {type(result).__name__}")
+    return result
 
 
-def _require_taken(module: ModuleType, name: str, function: Callable[..., Any], names: Iterable[str]) -> None:
+def _require_parameters(module: ModuleType, name: str, function: Callable[..., Any], names: Iterable[str]) -> None:
     """Raises ContractError unless a function of a file can be called with arguments of these names."""
     with suppress(ValueError):  # torch.lerp has no signature
-        takes = inspect.signature(function)
+        signature = inspect.signature(function)
         try:
-            takes.bind(**dict.fromkeys(names))
+            signature.bind(**dict.fromkeys(names))
         except TypeError:
             source = "`inputs` and `setup` return" if name == "run" and hasattr(module, "setup") else "`inputs` returns"
             fix = f"its parameters must be what {source}: {', '.join(names)}"
-            raise _broken(module, f"`{name}` takes {', '.join(takes.parameters) or 'nothing'}: {fix}") from None
+            takes = ", ".join(signature.parameters) or "nothing"
+            raise _contract_error(module, f"`{name}` takes {takes}: {fix}") from None
 
 
-def _broken(module: ModuleType, problem: str) -> ContractError:
+def _contract_error(module: ModuleType, problem: str) -> ContractError:
     return ContractError(f"{Path(str(module.__file__)).name}: {problem}")
 
 
-def make_candidates(modules: dict[str, ModuleType], again: ModuleType, kernels: Iterable[str]) -> list[Candidate]:
+def make_candidates(modules: dict[str, ModuleType], control: ModuleType, kernels: Iterable[str]) -> list[Candidate]:
     """The versions as loaded, by label; their library calls and yardsticks; and the baseline, loaded a second time.
 
     `kernels`: the labels of versions with a kernel of their own.
@@ -112,8 +113,9 @@ def make_candidates(modules: dict[str, ModuleType], again: ModuleType, kernels: 
             kind = name.split("_")[0]
             if kind in LIBRARY_KINDS and name != "yardstick":
                 differs = kind == "yardstick" or hasattr(module, "LIBRARY_DIFFERS")
-                libraries.setdefault(name, Candidate(name.replace("_", "/", 1), module, function, differs=differs))
-    return [*versions, *libraries.values(), _version(CONTROL, again, "baseline" in kernels)]
+                library = Candidate(name.replace("_", "/", 1), module, function, answer_differs=differs)
+                libraries.setdefault(name, library)
+    return [*versions, *libraries.values(), _version(CONTROL, control, "baseline" in kernels)]
 
 
 def _version(label: str, module: ModuleType, has_kernel: bool) -> Candidate:
@@ -130,71 +132,73 @@ def count_costs(
 
     Work on an empty input may cost 0, unless it is `timed`.
     """
-    costs, wrong = {}, dict[str, Finding]()
-    for each in candidates:
-        module = each.module if hasattr(each.module, "cost") else candidates[0].module
-        cost = ask(module, "cost", by_label[each.label]) if hasattr(module, "cost") else {}
-        is_empty = any(x.numel() == 0 for _, x in tensors(by_label[each.label]))
-        if problem := problem_of(cost, may_be_zero=is_empty and not timed):
+    costs, problems = {}, dict[str, Finding]()
+    for candidate in candidates:
+        module = candidate.module if hasattr(candidate.module, "cost") else candidates[0].module
+        cost = call_function(module, "cost", by_label[candidate.label]) if hasattr(module, "cost") else {}
+        is_empty = any(x.numel() == 0 for _, x in tensors(by_label[candidate.label]))
+        if problem := cost_problem(cost, may_be_zero=is_empty and not timed):
             facts = {"file": Path(str(module.__file__)).name, "problem": problem}
-            wrong[each.label] = Finding(Cause.BAD_COST, facts)
-        costs[each.label] = {} if problem else {key: float(amount) for key, amount in cost.items()}
-    return costs, other_work(candidates, costs) | wrong
+            problems[candidate.label] = Finding(Cause.BAD_COST, facts)
+        costs[candidate.label] = {} if problem else {key: float(amount) for key, amount in cost.items()}
+    return costs, other_work(candidates, costs) | problems
 
 
 def other_work(candidates: list[Candidate], costs: Costs) -> dict[str, Finding]:
     """Label -> reason, for amounts that differ from the baseline's. Under PRECISION the FLOPs may have another name."""
-    wrong = {}
-    for each in candidates:
-        base = costs[candidates[0].label]
-        mine, theirs = (_nameless(cost) if each.precision else cost for cost in (costs[each.label], base))
-        if mine != theirs:
-            wrong[each.label] = Finding(Cause.OTHER_WORK, {"cost": str(costs[each.label]), "expected": str(base)})
-    return wrong
+    problems = {}
+    for candidate in candidates:
+        pair = costs[candidate.label], costs[candidates[0].label]
+        amounts, expected = (_merge_flops(cost) if candidate.precision else cost for cost in pair)
+        if amounts != expected:
+            facts = {"cost": str(pair[0]), "expected": str(pair[1])}
+            problems[candidate.label] = Finding(Cause.OTHER_WORK, facts)
+    return problems
 
 
-def _nameless(cost: dict[str, float]) -> dict[str, float]:
+def _merge_flops(cost: dict[str, float]) -> dict[str, float]:
     """The cost with its FLOPs of any precision as one amount."""
-    moved = {key: amount for key, amount in cost.items() if not key.endswith("_flops")}
-    return {**moved, "flops": sum(amount for key, amount in cost.items() if key.endswith("_flops"))}
+    rest = {key: amount for key, amount in cost.items() if not key.endswith("_flops")}
+    return {**rest, "flops": sum(amount for key, amount in cost.items() if key.endswith("_flops"))}
 
 
 def weights(tree: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in tree.items() if name.startswith("w_")}
 
 
-def oracle_rows(baseline: Version) -> int | None:
-    """The number of leading rows that the pair's oracle covers; None for all."""
-    return ORACLE_ROWS if "rows" in baseline.functions.get("reference", ()) else None
+def reference_rows(baseline: Version) -> int | None:
+    """The number of leading rows that the pair's reference answer covers; None for all."""
+    return REFERENCE_ROWS if "rows" in baseline.functions.get("reference", ()) else None
 
 
-def oracle(
-    baseline: Candidate, rows: int | None, inputs: dict[str, Any], other: dict[str, Any], ranks: Ranks = ONE
+def reference_answer(
+    baseline: Candidate, rows: int | None, inputs: dict[str, Any], setup_inputs: dict[str, Any], ranks: Ranks = ONE_RANK
 ) -> Tree:
-    """The answer in float64, or its leading `rows`. `other`: inputs for the baseline's `setup`, if that is the oracle.
+    """The answer in float64, or its leading `rows`. `setup_inputs`: for the baseline's `setup`, if it answers.
 
     With several ranks the reference is given each input as a list, one of each rank, and returns a list of answers.
     Raises Disqualified if the reference returns lower precision, or no such list; ContractError if there is no answer.
     """
     if not hasattr(baseline.module, "reference"):
         exact = to_float64(inputs)
-        return _some(baseline.module, "run", clone(baseline.bind(exact, baseline.prepared(to_float64(other), exact))()))
+        call = baseline.bind(exact, baseline.run_setup(to_float64(setup_inputs), exact))
+        return _require_answer(baseline.module, "run", clone(call()))
     exact = to_float64(ranks.gather(inputs) if ranks.count > 1 else inputs)
-    truth = ask(baseline.module, "reference", {**exact, "rows": rows} if rows else exact)
+    expected = call_function(baseline.module, "reference", {**exact, "rows": rows} if rows else exact)
     if ranks.count > 1:
-        if not isinstance(truth, list) or len(truth) != ranks.count:
+        if not isinstance(expected, list) or len(expected) != ranks.count:
             text = f"must return a list of {ranks.count}: each rank's answer"
             raise Disqualified("baseline", Finding(Cause.BAD_REFERENCE, {"text": text}))
-        truth = truth[ranks.rank]
-    for _, answer in tensors(truth):
+        expected = expected[ranks.rank]
+    for _, answer in tensors(expected):
         if answer.is_floating_point() and answer.dtype != torch.float64:
             text = f"returns {answer.dtype}, it must return torch.float64"
             raise Disqualified("baseline", Finding(Cause.BAD_REFERENCE, {"text": text}))
-    return _some(baseline.module, "reference", truth)
+    return _require_answer(baseline.module, "reference", expected)
 
 
-def _some(module: ModuleType, name: str, answer: Tree) -> Tree:
+def _require_answer(module: ModuleType, name: str, answer: Tree) -> Tree:
     """An answer of a file's function. Raises ContractError if it is None."""
     if answer is None:
-        raise _broken(module, f"`{name}` must return the answer, not None")
+        raise _contract_error(module, f"`{name}` must return the answer, not None")
     return answer

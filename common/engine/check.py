@@ -5,16 +5,16 @@ from typing import Any
 
 from common.checks import guards, out_of_bounds, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
-from common.checks.comm_bytes import Sent
+from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
-from common.engine.candidates import Candidate, count_costs, oracle, oracle_rows, weights
+from common.engine.candidates import Candidate, count_costs, reference_answer, reference_rows, weights
 from common.engine.inputs import InputSet, harvest_grads, inputs_proper
-from common.engine.judgement import Answer, Facts, Findings, Reference, fresh_answer, judge_all, leading
+from common.engine.judgement import Answer, Facts, Findings, Reference, fresh_answer, judge_all, leading_rows
 from common.engine.stage import Bench, DoesNotFit, Stage
 from common.record.outcome import Cause, Finding, Where
 
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
-LEAST_SENT = 0.99  # of the useful minimum: a cost may be rounded
+LEAST_SENT = 0.99  # of the minimum work: a cost may be rounded
 
 
 def check(bench: Bench) -> Bench:
@@ -24,26 +24,26 @@ def check(bench: Bench) -> Bench:
     per shape. If nothing is timed, it is judged at the first check size, but not on a CPU. Candidates that have all
     passed at an earlier size of a sweep are not checked again: the timed size is judged anyway.
     """
-    if {each.label for each in bench.remaining} <= set(bench.job.verified):
+    if {candidate.label for candidate in bench.remaining} <= set(bench.job.verified):
         return bench
     with Stage(bench) as stage:
-        _check(stage)
+        _check_sizes(stage)
     return stage.end()
 
 
-def _check(stage: Stage) -> None:
+def _check_sizes(stage: Stage) -> None:
     out_of_bounds.enforce()
     sizes = stage.job.pair.check_sizes
     choices = [_choices(stage.job.pair.sizes[size]) for size in sizes]
-    blind: Findings = {}
+    blind_spots: Findings = {}
     for i, size in enumerate(sizes):
-        stage.progress.checking(i / len(sizes))
-        if len(stage.judged(libraries=False)) > 1:  # a version beside the baseline
-            found = _check_size(stage, i, size, is_new=choices[i] not in choices[:i])
-            blind = {label: why for label, why in found.items() if i == 0 or label in blind}
-    stage.progress.checking(None)
-    for label, why in blind.items():
-        stage.disqualify(label, why.at(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
+        stage.progress.report_check(i / len(sizes))
+        if len(stage.candidates_to_judge(libraries=False)) > 1:  # a version beside the baseline
+            findings = _check_size(stage, i, size, is_new=choices[i] not in choices[:i])
+            blind_spots = {label: finding for label, finding in findings.items() if i == 0 or label in blind_spots}
+    stage.progress.report_check(None)
+    for label, finding in blind_spots.items():
+        stage.disqualify(label, finding.with_facts(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
     stage.agree()
 
 
@@ -57,21 +57,22 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
     on_gpu = stage.job.device != "cpu"  # no kernel runs in the interpreter, which takes seconds
     libraries = i == 0 and on_gpu and not stage.job.timed
     where: Facts = {"where": Where.SIZE.value, "size": size}
-    blind = judge_all(stage, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
+    blind_spots = judge_all(stage, inputs, other, where, libraries=libraries, only_filled=i > 0 and not on_gpu)
     for label, problem in count_costs(stage.remaining, inputs.by_label)[1].items():
         stage.disqualify(label, problem)
     stage.agree()
-    count_sent(stage, inputs, other)
+    count_sent_bytes(stage, inputs, other)
     draws = _draws(i, is_new, inputs.pristine) if stage.job.stressed else []
     with stage.progress.spending("stress"):
-        right = stage.attempt("", _answers, stage, inputs, other) if set(draws) & set(stress.FLAT) else None
+        has_flat = bool(set(draws) & set(stress.FLAT_DRAWS))
+        reference = stage.attempt("", _make_reference, stage, inputs, other) if has_flat else None
         for n, draw in enumerate(draws):
-            stage.progress.checking((i + n / len(draws)) / len(stage.job.pair.check_sizes))
-            with inputs.stressed(draw) as is_there:
-                if is_there:
-                    flat = right.base.tree if right and draw in stress.FLAT else None
-                    _judge(stage, inputs, other, {**where, "draw": draw}, flat)
-    return blind
+            stage.progress.report_check((i + n / len(draws)) / len(stage.job.pair.check_sizes))
+            with inputs.stress_draw(draw) as has_arrays:
+                if has_arrays:
+                    flat = reference.base.tree if reference and draw in stress.FLAT_DRAWS else None
+                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, flat)
+    return blind_spots
 
 
 def _draws(i: int, is_new: bool, tree: Tree) -> list[str]:
@@ -79,10 +80,10 @@ def _draws(i: int, is_new: bool, tree: Tree) -> list[str]:
 
     Wide gaps also where all rows are whole units: elsewhere a version may read copies, which have no gaps.
     """
-    meant = stress.meant_for(tree)
+    draws = stress.suitable_draws(tree)
     if i == 0:
-        return [*stress.STRIDES, *meant]
-    in_turn = meant[i % len(meant) :][:1] if meant else ()
+        return [*stress.STRIDES, *draws]
+    in_turn = draws[i % len(draws) :][:1] if draws else ()
     is_whole = all(t.shape[-1] % UNIT == 0 for _, t in tensors(tree) if t.dim())
     return [*dict.fromkeys([*(stress.TELLING if is_new else ()), *(stress.STRIDES[1:] if is_whole else ()), *in_turn])]
 
@@ -101,80 +102,82 @@ def check_one_less(stage: Stage) -> None:
     numbers = {name: value for name, value in arguments.items() if type(value) is int}
     if not stage.remaining or max(numbers.values(), default=0) < 2:
         return
-    name = max(numbers, key=lambda each: numbers[each])
-    less = {**arguments, name: numbers[name] - 1}
-    with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), stage.fitting(stage.job.size):
-        less |= stage.ranks.place
-        inputs = InputSet(stage.remaining, less, stage.job.device, stage.rng.randrange(2**31))
-        _judge(stage, inputs, inputs, {"where": Where.LESS.value, "size": f"{name} = {less[name]}"})
+    name = max(numbers, key=lambda key: numbers[key])
+    smaller = {**arguments, name: numbers[name] - 1}
+    with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), stage.memory_check(stage.job.size):
+        smaller |= stage.ranks.rank_arguments
+        inputs = InputSet(stage.remaining, smaller, stage.job.device, stage.rng.randrange(2**31))
+        _judge_versions(stage, inputs, inputs, {"where": Where.LESS.value, "size": f"{name} = {smaller[name]}"})
 
 
-def _judge(stage: Stage, inputs: InputSet, other: InputSet, where: Facts, usual: Tree = None) -> None:
-    """Judge every version if the baseline agrees with the oracle, except versions whose files leave this draw out."""
+def _judge_versions(stage: Stage, inputs: InputSet, other: InputSet, where: Facts, scale_answer: Tree = None) -> None:
+    """Judge every version if the baseline agrees with the reference, except those that leave this draw out."""
     if not stage.remaining:
         return
-    right: Reference | None = stage.attempt("", _answers, stage, inputs, other)
-    if right is None:
+    reference: Reference | None = stage.attempt("", _make_reference, stage, inputs, other)
+    if reference is None:
         return
-    if usual is None and sum(t.numel() for _, t in tensors(right.base.tree)) < LEAST_CHUNK:
-        usual = right.tree  # too few values for an RMS error: each is judged alone
-    baseline, mine = stage.candidates[0], inputs.by_label["baseline"]
-    custom = baseline.precision, baseline.custom, leading(usual, right.rows)
-    if stage.ranks.any(compare(leading(right.base.tree, right.rows), right.tree, None, *custom)):
+    if scale_answer is None and sum(t.numel() for _, t in tensors(reference.base.tree)) < LEAST_CHUNK:
+        scale_answer = reference.tree  # too few values for an RMS error: each is judged alone
+    baseline, arguments = stage.candidates[0], inputs.by_label["baseline"]
+    custom = baseline.precision, baseline.custom, leading_rows(scale_answer, reference.rows)
+    if stage.ranks.any(compare(leading_rows(reference.base.tree, reference.rows), reference.tree, None, *custom)):
         return
     draw = where.get("draw", "")
-    pooled = draw not in stress.LARGE
-    for each in stage.judged(libraries=False)[1:]:
-        if draw in getattr(each.module, "STRESS", {}):
+    pooled = draw not in stress.LARGE_DRAWS
+    for candidate in stage.candidates_to_judge(libraries=False)[1:]:
+        if draw in getattr(candidate.module, "STRESS", {}):
             continue
-        answer = fresh_answer(stage, each, inputs, other, right.base, "few" if draw else "")
-        if answer is None or each.label in stage.disqualified:
+        answer = fresh_answer(stage, candidate, inputs, other, reference.base, "few" if draw else "")
+        if answer is None or candidate.label in stage.disqualified:
             continue
-        problem = right.mismatch(each, answer, usual, pooled)
+        problem = reference.mismatch(candidate, answer, scale_answer, pooled)
         if not pooled and stage.ranks.any(problem):
-            rounded = clone(leading(right.base.tree, right.rows))
-            copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base, stage.ranks))
-            if stage.ranks.any(compare(rounded, right.tree, None, *custom)):
+            rounded = clone(leading_rows(reference.base.tree, reference.rows))
+            perturbed = stress.perturb_by_roundings(arguments)
+            copy_into(rounded, reference_answer(baseline, reference.rows, perturbed, other.base, stage.ranks))
+            if stage.ranks.any(compare(rounded, reference.tree, None, *custom)):
                 return  # rounding decides the right answer: the baseline agreed by chance
-        stage.disqualify(each.label, problem and problem.at(**where))
+        stage.disqualify(candidate.label, problem and problem.with_facts(**where))
 
 
-def _answers(stage: Stage, inputs: InputSet, other: InputSet) -> Reference:
-    """The oracle's and the baseline's answer. Their errors are raised: no version has to accept what they refuse."""
-    baseline, mine, rows = stage.candidates[0], inputs.by_label["baseline"], oracle_rows(stage.job.pair.baseline)
-    truth = oracle(baseline, rows, mine, other.base, stage.ranks)
-    guards.poison_outputs(mine)
-    out = baseline.bind(mine, baseline.prepared(other.base, mine))()
-    return Reference(truth, rows, Answer.of(out, clone(out), mine, alike=True))
+def _make_reference(stage: Stage, inputs: InputSet, other: InputSet) -> Reference:
+    """The reference answer and the baseline's. Their errors are raised: no version has to accept what they refuse."""
+    baseline, arguments = stage.candidates[0], inputs.by_label["baseline"]
+    rows = reference_rows(stage.job.pair.baseline)
+    expected = reference_answer(baseline, rows, arguments, other.base, stage.ranks)
+    guards.poison_outputs(arguments)
+    out = baseline.bind(arguments, baseline.run_setup(other.base, arguments))()
+    return Reference(expected, rows, Answer.from_call(out, clone(out), arguments, same_layout=True))
 
 
-def count_sent(stage: Stage, inputs: InputSet, other: InputSet) -> dict[str, list[int]]:
+def count_sent_bytes(stage: Stage, inputs: InputSet, other: InputSet) -> dict[str, list[int]]:
     """Label -> bytes that each rank sends in a call; empty for one process. Who sends too little is disqualified.
 
     A version that calls no collective is not counted, and not in the result: it may access another GPU's memory itself.
     """
-    found: dict[str, list[int]] = {}
+    sent_bytes: dict[str, list[int]] = {}
     if stage.ranks.count == 1:
-        return found
+        return sent_bytes
     costs, _ = count_costs(stage.remaining, inputs.by_label)
-    for each in stage.judged():
-        sent: Sent | None = stage.attempt(each.label, _count, each, inputs, other)
-        if sent is None:
+    for candidate in stage.candidates_to_judge():
+        counter: CommCounter | None = stage.attempt(candidate.label, _count_call, candidate, inputs, other)
+        if counter is None:
             continue
-        least = costs[each.label].get("link_bytes", 0.0)
-        if sent.counted and sent.total < LEAST_SENT * least and not each.differs:
-            facts = {"sent": sent.total, "least": least}
-            stage.disqualify(each.label, Finding(Cause.SENDS_TOO_LITTLE, facts))
-        if stage.ranks.any(sent.counted):
-            found[each.label] = stage.ranks.share(sent.total, "sent")
+        least = costs[candidate.label].get("link_bytes", 0.0)
+        if counter.bytes_by_operator and counter.total < LEAST_SENT * least and not candidate.answer_differs:
+            facts = {"sent": counter.total, "least": least}
+            stage.disqualify(candidate.label, Finding(Cause.SENDS_TOO_LITTLE, facts))
+        if stage.ranks.any(counter.bytes_by_operator):
+            sent_bytes[candidate.label] = stage.ranks.share(counter.total, "sent")
         stage.agree()
-    return found
+    return sent_bytes
 
 
-def _count(each: Candidate, inputs: InputSet, other: InputSet) -> Sent:
-    mine = inputs.by_label[each.label]
-    call = each.bind(mine, each.prepared(clone(other.by_label[each.label]), mine))
-    with Sent() as sent:
+def _count_call(candidate: Candidate, inputs: InputSet, other: InputSet) -> CommCounter:
+    arguments = inputs.by_label[candidate.label]
+    call = candidate.bind(arguments, candidate.run_setup(clone(other.by_label[candidate.label]), arguments))
+    with CommCounter() as counter:
         call()
-    harvest_grads(mine)
-    return sent
+    harvest_grads(arguments)
+    return counter

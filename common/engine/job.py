@@ -16,8 +16,8 @@ TURN = -1.0  # sent in place of a fraction: the candidate that runs now, or "" a
 class Job:
     """What one process is asked to do. `labels`: the versions to load; `timed`: those to time as well as check.
 
-    `verified`: labels that were right at the check sizes and at the timed size, earlier in the same run. `tells_turns`:
-    report which candidate runs, so that one that kills the process is known.
+    `verified`: labels that were right at the check sizes and at the timed size, earlier in the same run.
+    `reports_turns`: report which candidate runs, so that one that kills the process is known.
     """
 
     pair: Pair
@@ -30,13 +30,13 @@ class Job:
     blocks: int | None = None  # None: the pilot decides
     seed: int = 0
     verified: tuple[str, ...] = ()
-    tells_turns: bool = False
+    reports_turns: bool = False
     stressed: bool = True  # also on stress draws
     ranks: int = 1  # processes that measure it together
 
 
 @dataclass(frozen=True)
-class Errand:
+class AloneRequest:
     """A run of one candidate alone: the number of samples, the calls per sample, and the host's time to issue a call.
 
     `folder`: where the kept answer is saved. Without it no answer is kept, and only times are measured.
@@ -50,22 +50,22 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Alone:
+class AloneResult:
     """The result of a run alone. `outcome`: why the candidate is disqualified, if it is.
 
-    `busy`: cores that it keeps busy between calls. `precision`, `custom`, `differs`: how its answer is to be judged.
-    `wrong`: in the baseline's run, the wrong answers.
+    `busy_cores`: those that it keeps busy between calls. `precision`, `custom`, `answer_differs`: how its answer is to
+    be judged. `wrong_answers`: in the baseline's run.
     """
 
     seconds: list[float]
     outcome: Outcome | None = None
-    busy: float = 0.0
+    busy_cores: float = 0.0
     precision: str = ""
     custom: tuple[float, float] | None = None
-    differs: bool = False
-    wrong: dict[str, Finding] | None = None
+    answer_differs: bool = False
+    wrong_answers: dict[str, Finding] | None = None
 
 
-def finding_of(death: ChildFailed) -> Finding:
+def finding_of(failure: ChildFailed) -> Finding:
     """How a process ended, as the cause of a verdict."""
-    return Finding(ENDS[death.end], {"text": str(death)})
+    return Finding(ENDS[failure.end], {"text": str(failure)})

@@ -4,13 +4,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from common.checks import guards, poisoned_memory
-from common.checks.arrays import Tree, clone, difference, laziness, leaves, map_arrays, order_of, overlapping, tensors
-from common.checks.compare_to_baseline import Errors, drift, near, oracle_errors
-from common.checks.compare_to_reference import blind_spot, compare, same_form
-from common.engine.candidates import Candidate, oracle, oracle_rows
-from common.engine.inputs import InputSet, harvest_grads, unwritable
+from common.checks.arrays import (
+    Tree,
+    clone,
+    difference,
+    laziness,
+    leaves,
+    map_arrays,
+    memory_order,
+    overlap_path,
+    tensors,
+)
+from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
+from common.checks.compare_to_reference import blind_spot, compare, compare_forms
+from common.engine.candidates import Candidate, reference_answer, reference_rows
+from common.engine.inputs import InputSet, harvest_grads, read_only_inputs
 from common.engine.stage import Stage
-from common.isolation.pipe import LONG
+from common.isolation.pipe import MAY_COMPILE
 from common.machine.clock import now
 from common.record.outcome import Cause, Finding, Where
 
@@ -23,63 +33,73 @@ AT_TIMED: Facts = {"where": Where.TIMED.value}
 class Answer:
     """A private copy of what a call returned, with its other properties that are compared.
 
-    `returns`: the input whose memory it shares. `carries`: whether it requires gradients. `layout`: laziness and memory
-    order of each array, by path. `alike`: whether the inputs had the baseline's memory layout.
+    `returned_input`: the input whose memory it shares. `layout`: laziness and memory order of each array, by path.
+    `same_layout`: whether the inputs had the baseline's memory layout.
     """
 
     tree: Tree
     grads: dict[str, Any] = field(default_factory=dict)
-    returns: str = ""
-    carries: bool = False
+    returned_input: str = ""
+    requires_grad: bool = False
     layout: dict[str, tuple[str, str]] = field(default_factory=dict)
-    alike: bool = True
+    same_layout: bool = True
 
     @classmethod
-    def of(cls, answer: Tree, copy: Tree, mine: dict[str, Any], alike: bool) -> "Answer":
-        layout = {path: (laziness(t), order_of(t)) for path, t in tensors(answer)}
-        carries = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
-        return cls(copy, clone(harvest_grads(mine)), overlapping(unwritable(mine), answer), carries, layout, alike)
+    def from_call(cls, answer: Tree, copy: Tree, arguments: dict[str, Any], same_layout: bool) -> "Answer":
+        layout = {path: (laziness(t), memory_order(t)) for path, t in tensors(answer)}
+        requires_grad = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
+        returned_input = overlap_path(read_only_inputs(arguments), answer)
+        return cls(copy, clone(harvest_grads(arguments)), returned_input, requires_grad, layout, same_layout)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The oracle's answer (its leading `rows`, if given) and the baseline's answer."""
+    """The reference answer (its leading `rows`, if given) and the baseline's answer."""
 
     tree: Tree
     rows: int | None
     base: Answer
 
-    def differs(self, one: Candidate, out: Tree, usual: Tree = None, pooled: bool = True) -> Finding | None:
+    def _value_mismatch(
+        self, candidate: Candidate, out: Tree, scale_answer: Tree = None, pooled: bool = True
+    ) -> Finding | None:
         """How an answer differs from this one; None if it is right. `pooled`: also compare errors of many values."""
-        if one.differs:
-            return same_form(out, self.base.tree)
-        model = leading(self.base.tree, self.rows) if pooled else None
-        custom, head = (one.precision, one.custom), leading(usual, self.rows)
-        problem = compare(leading(out, self.rows), self.tree, model, *custom, head)
+        if candidate.answer_differs:
+            return compare_forms(out, self.base.tree)
+        model = leading_rows(self.base.tree, self.rows) if pooled else None
+        custom, head = (candidate.precision, candidate.custom), leading_rows(scale_answer, self.rows)
+        problem = compare(leading_rows(out, self.rows), self.tree, model, *custom, head)
         if self.rows and not problem:  # only the baseline's answer has the other rows
-            problem = compare(out, self.base.tree, None, *custom, usual)
+            problem = compare(out, self.base.tree, None, *custom, scale_answer)
         return problem
 
-    def mismatch(self, one: Candidate, answer: Answer, usual: Tree = None, pooled: bool = True) -> Finding | None:
-        """As `differs`, and the gradients, which are a part of the answer, must equal the baseline's."""
-        problem = self.differs(one, answer.tree, usual, pooled)
-        if problem or one.is_library:
+    def mismatch(
+        self, candidate: Candidate, answer: Answer, scale_answer: Tree = None, pooled: bool = True
+    ) -> Finding | None:
+        """As `_value_mismatch`, and the gradients, which are a part of the answer, must equal the baseline's."""
+        problem = self._value_mismatch(candidate, answer.tree, scale_answer, pooled)
+        if problem or candidate.is_library:
             return problem
         if answer.grads.keys() != self.base.grads.keys():
-            named = [", ".join(sorted(grads)) or "no input" for grads in (answer.grads, self.base.grads)]
-            return Finding(Cause.OTHER_GRADIENTS, {"names": named[0], "expected": named[1]})
+            names = [", ".join(sorted(grads)) or "no input" for grads in (answer.grads, self.base.grads)]
+            return Finding(Cause.OTHER_GRADIENTS, {"names": names[0], "expected": names[1]})
         if not self.base.grads:
             return None
-        problem = compare(answer.grads, self.base.grads, self.base.grads, one.precision, one.custom)
-        return problem and problem.at(gradient=True)
+        problem = compare(answer.grads, self.base.grads, self.base.grads, candidate.precision, candidate.custom)
+        return problem and problem.with_facts(gradient=True)
 
 
-def leading(tree: Tree, rows: int | None) -> Tree:
+def leading_rows(tree: Tree, rows: int | None) -> Tree:
     return map_arrays(lambda x: x[:rows], tree) if rows else tree
 
 
 def fresh_answer(
-    stage: Stage, one: Candidate, inputs: InputSet, other: InputSet, base: Answer | None = None, under: str = ""
+    stage: Stage,
+    candidate: Candidate,
+    inputs: InputSet,
+    other: InputSet,
+    base: Answer | None = None,
+    condition: str = "",
 ) -> Answer | None:
     """One untimed setup and call, with poisoned outputs; None if it raised. `base`: the baseline's answer.
 
@@ -87,128 +107,139 @@ def fresh_answer(
     what the first one left. Under "few" a kernel has few programs, on any machine. A candidate is disqualified if it
     changes its inputs, or returns a part of them and the baseline does not.
     """
-    mine, filled = inputs.by_label[one.label], under == "filled"
+    arguments, filled = inputs.by_label[candidate.label], condition == "filled"
 
     def action() -> Answer:
-        guards.poison_outputs(mine)
-        if one.is_library and one.label not in stage.first_s:
-            stage.progress.say(f"first call of {one.label}", LONG)
+        guards.poison_outputs(arguments)
+        if candidate.is_library and candidate.label not in stage.first_s:
+            stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
         begin = now()
-        few = poisoned_memory.few_programs(one.has_kernel and under == "few")
-        with poisoned_memory.filled_memory() if filled else few:
-            call = one.bind(mine, one.prepared(other.by_label[one.label], mine))
+        few_programs = poisoned_memory.few_programs(candidate.has_kernel and condition == "few")
+        with poisoned_memory.filled_memory() if filled else few_programs:
+            call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
             copy = clone(out)
-        stage.first_s.setdefault(one.label, now() - begin)
-        shortened = difference(mine, {name: call.keywords[name] for name in mine})
-        stage.disqualify(one.label, Finding(Cause.RESHAPED_INPUT, {"how": shortened}) if shortened else None)
-        answer = Answer.of(out, copy, mine, one.label in inputs.shared)
-        guards.poison_answer(out, mine)
-        if filled and one.setup:
-            guards.poison_outputs(mine)
-            problem = near(call(), copy, one.precision, one.custom)
-            stage.disqualify(one.label, problem and problem.at(where=Where.AGAIN.value))
-            harvest_grads(mine)
+        stage.first_s.setdefault(candidate.label, now() - begin)
+        change = difference(arguments, {name: call.keywords[name] for name in arguments})
+        stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)
+        answer = Answer.from_call(out, copy, arguments, candidate.label in inputs.shared_labels)
+        guards.poison_answer(out, arguments)
+        if filled and candidate.setup:
+            guards.poison_outputs(arguments)
+            problem = compare_elements(call(), copy, candidate.precision, candidate.custom)
+            stage.disqualify(candidate.label, problem and problem.with_facts(where=Where.AGAIN.value))
+            harvest_grads(arguments)
         return answer
 
-    answer: Answer | None = stage.attempt(one.label, action)
-    if found := inputs.violation():
+    answer: Answer | None = stage.attempt(candidate.label, action)
+    if violation := inputs.violation():
         inputs.restore()
-        stage.disqualify(one.label, Finding(Cause.CHANGED_INPUT, {"name": found[0]}))
+        stage.disqualify(candidate.label, Finding(Cause.CHANGED_INPUT, {"name": violation[0]}))
     if answer:
-        stage.disqualify(one.label, _left_to_do(answer, base or answer, one.is_library))
+        stage.disqualify(candidate.label, _unfinished_work(answer, base or answer, candidate.is_library))
     return answer
 
 
-def _left_to_do(answer: Answer, base: Answer, is_library: bool) -> Finding | None:
+def _unfinished_work(answer: Answer, base: Answer, is_library: bool) -> Finding | None:
     """What an answer leaves to its reader and the baseline's does not; None if nothing.
 
     Another memory order is allowed if the inputs have another order: that is then the lesson.
     """
-    if answer.returns and not base.returns:
-        return Finding(Cause.RETURNS_INPUT, {"name": answer.returns})
-    if base.carries and not answer.carries:
+    if answer.returned_input and not base.returned_input:
+        return Finding(Cause.RETURNS_INPUT, {"name": answer.returned_input})
+    if base.requires_grad and not answer.requires_grad:
         return Finding(Cause.DROPS_GRADIENTS)
     for path, (lazy, order) in answer.layout.items():
-        theirs = base.layout.get(path, ("", order))
-        if lazy and not theirs[0]:
+        base_layout = base.layout.get(path, ("", order))
+        if lazy and not base_layout[0]:
             return Finding(Cause.LAZY_ANSWER, {"kind": lazy})
-        if not is_library and answer.alike and order not in ("contiguous", theirs[1]):
-            return Finding(Cause.MEMORY_ORDER, {"order": order, "expected": theirs[1]})
+        if not is_library and answer.same_layout and order not in ("contiguous", base_layout[1]):
+            return Finding(Cause.MEMORY_ORDER, {"order": order, "expected": base_layout[1]})
     return None
 
 
-def truth_of(stage: Stage, inputs: InputSet, other: InputSet) -> tuple[Tree, int | None]:
-    """(The oracle's answer on these inputs, its leading rows.) An invalid oracle disqualifies the baseline."""
-    truth, rows = None, oracle_rows(stage.job.pair.baseline)
-    with stage.fitting(stage.job.size):
-        truth = oracle(stage.candidates[0], rows, inputs.base, other.base, stage.ranks)
-    return truth, rows
+def expected_answer(stage: Stage, inputs: InputSet, other: InputSet) -> tuple[Tree, int | None]:
+    """(The reference answer on these inputs, its leading rows.) An invalid reference disqualifies the baseline."""
+    expected, rows = None, reference_rows(stage.job.pair.baseline)
+    with stage.memory_check(stage.job.size):
+        expected = reference_answer(stage.candidates[0], rows, inputs.base, other.base, stage.ranks)
+    return expected, rows
 
 
 def judge_all(
-    stage: Stage, inputs: InputSet, other: InputSet, where: Facts, libraries: bool = True, once: bool = False
+    stage: Stage, inputs: InputSet, other: InputSet, where: Facts, libraries: bool = True, only_filled: bool = False
 ) -> Findings:
-    """Judge every candidate against the oracle, then with uninitialized memory filled. `libraries`: judge these, too.
+    """Judge every candidate against the reference, then with uninitialized memory filled. `libraries`: also these.
 
-    `once`: versions are called only with memory filled. Returns label -> wrong answers that would have passed.
+    `only_filled`: versions are called only with memory filled. Returns label -> wrong answers that would have passed.
     """
     with stage.progress.spending("verify"):
-        truth, rows = truth_of(stage, inputs, other)
-        base = fresh_answer(stage, stage.candidates[0], inputs, other, under="few")
+        expected, rows = expected_answer(stage, inputs, other)
+        base = fresh_answer(stage, stage.candidates[0], inputs, other, condition="few")
         if base is None:
             return {}
-        right = Reference(truth, rows, base)
-        for each in stage.judged(libraries)[: 1 if once else None]:
-            answer = base if each.label == "baseline" else fresh_answer(stage, each, inputs, other, base, "few")
-            judge_answer(stage, each, answer, right, where)
-        blind = blind_spots(stage, right, inputs, other, libraries)
+        reference = Reference(expected, rows, base)
+        for candidate in stage.candidates_to_judge(libraries)[: 1 if only_filled else None]:
+            is_baseline = candidate.label == "baseline"
+            answer = base if is_baseline else fresh_answer(stage, candidate, inputs, other, base, "few")
+            judge_answer(stage, candidate, answer, reference, where)
+        spots = blind_spots(stage, reference, inputs, other, libraries)
         where = {**where, "filled": True}
-        for each in stage.judged(libraries):
-            judge_answer(stage, each, fresh_answer(stage, each, inputs, other, base, "filled"), right, where)
-    return blind
+        for candidate in stage.candidates_to_judge(libraries):
+            judge_answer(
+                stage, candidate, fresh_answer(stage, candidate, inputs, other, base, "filled"), reference, where
+            )
+    return spots
 
 
-def blind_spots(stage: Stage, right: Reference, inputs: InputSet, other: InputSet, libraries: bool) -> Findings:
+def blind_spots(stage: Stage, reference: Reference, inputs: InputSet, other: InputSet, libraries: bool) -> Findings:
     """Label -> wrong answers that would pass; empty if none would."""
     stale = fresh_answer(stage, stage.candidates[0], other, inputs)
     if stale is None:
         return {}
-    base, wrong = (leading(tree, right.rows) for tree in (right.base.tree, stale.tree))
-    judged = [each for each in stage.judged(libraries) if not each.differs]
-    found = {each.label: blind_spot(right.tree, base, wrong, each.precision, each.custom) for each in judged}
-    return {label: why for label, why in found.items() if why}
+    base, wrong = (leading_rows(tree, reference.rows) for tree in (reference.base.tree, stale.tree))
+    spots: Findings = {}
+    for candidate in stage.candidates_to_judge(libraries):
+        if not candidate.answer_differs:
+            spot = blind_spot(reference.tree, base, wrong, candidate.precision, candidate.custom)
+            spots |= {candidate.label: spot} if spot else {}
+    return spots
 
 
-def judge_answer(stage: Stage, one: Candidate, answer: Answer | None, right: Reference, where: Facts) -> None:
+def judge_answer(stage: Stage, candidate: Candidate, answer: Answer | None, reference: Reference, where: Facts) -> None:
     """Disqualify a candidate whose answer is wrong. `where`: facts of it (outcome.Where)."""
-    if answer and one.label not in stage.disqualified:
-        problem = right.mismatch(one, answer)
-        stage.disqualify(one.label, problem and problem.at(**where))
+    if answer and candidate.label not in stage.disqualified:
+        problem = reference.mismatch(candidate, answer)
+        stage.disqualify(candidate.label, problem and problem.with_facts(**where))
 
 
 def judge_timed(
     stage: Stage, inputs: InputSet, other: InputSet, answers: dict[str, Tree], first: bool
 ) -> dict[str, Errors]:
-    """Judge the timed answers of a round against the oracle. Returns the errors of the `first`, by label."""
+    """Judge the timed answers of a round against the reference. Returns the errors of the `first`, by label."""
     with stage.progress.spending("verify"):
-        truth, rows = truth_of(stage, inputs, other)
+        expected, rows = expected_answer(stage, inputs, other)
         if not stage.remaining or "baseline" not in answers:
             return {}
-        right = Reference(truth, rows, Answer(answers["baseline"]))
-        for each in stage.judged():
-            if each.label in answers:
-                judge_answer(stage, each, Answer(answers[each.label]), right, AT_TIMED)
+        reference = Reference(expected, rows, Answer(answers["baseline"]))
+        for candidate in stage.candidates_to_judge():
+            if candidate.label in answers:
+                judge_answer(stage, candidate, Answer(answers[candidate.label]), reference, AT_TIMED)
         if not first:
             return {}
-        for label, why in blind_spots(stage, right, inputs, other, libraries=True).items():
-            stage.disqualify(label, why.at(check=f"the timed size {stage.job.size}"))
-        for each in stage.judged(libraries=False):  # not libraries: torch.compile would compile again
-            answer = fresh_answer(stage, each, inputs, other, under="filled")
-            judge_answer(stage, each, answer and replace(answer, grads={}), right, {**AT_TIMED, "filled": True})
-        right_ones = [each.label for each in stage.judged() if each.label in answers and not each.differs]
-        return {label: oracle_errors(leading(answers[label], rows), truth) for label in right_ones}
+        for label, finding in blind_spots(stage, reference, inputs, other, libraries=True).items():
+            stage.disqualify(label, finding.with_facts(check=f"the timed size {stage.job.size}"))
+        for candidate in stage.candidates_to_judge(libraries=False):  # not libraries: torch.compile would compile again
+            answer = fresh_answer(stage, candidate, inputs, other, condition="filled")
+            answer = answer and replace(answer, grads={})
+            judge_answer(stage, candidate, answer, reference, {**AT_TIMED, "filled": True})
+        labels = [candidate.label for candidate in stage.candidates_to_judge() if not candidate.answer_differs]
+        return {
+            label: reference_errors(leading_rows(answers[label], rows), expected)
+            for label in labels
+            if label in answers
+        }
 
 
 def compare_round(stage: Stage, answers: dict[str, Tree], inputs: InputSet, errors: Errors) -> bool:
@@ -219,31 +250,32 @@ def compare_round(stage: Stage, answers: dict[str, Tree], inputs: InputSet, erro
     if "baseline" not in answers:
         return False
     with stage.progress.spending("verify"):
-        wrong = dict[str, Finding | None]()
-        for each in stage.remaining:
-            if each.label in answers and each.label != "baseline" and not each.differs:
-                both, custom = (answers[each.label], answers["baseline"]), (each.precision, each.custom)
-                wrong[each.label] = near(*both, *custom) or drift(*both, errors, *custom)
-        if stage.ranks.any(any(wrong.values())) and blame(stage, inputs):
+        problems = dict[str, Finding | None]()
+        for candidate in stage.remaining:
+            if candidate.label in answers and candidate.label != "baseline" and not candidate.answer_differs:
+                pair, custom = (answers[candidate.label], answers["baseline"]), (candidate.precision, candidate.custom)
+                problems[candidate.label] = compare_elements(*pair, *custom) or drift(*pair, errors, *custom)
+        if stage.ranks.any(any(problems.values())) and blame(stage, inputs):
             return True
-        for label, problem in wrong.items():
-            stage.disqualify(label, problem and problem.at(where=Where.ROUND.value))
+        for label, problem in problems.items():
+            stage.disqualify(label, problem and problem.with_facts(where=Where.ROUND.value))
         stage.agree()
     return False
 
 
 def blame(stage: Stage, *sets: InputSet) -> bool:
     """Whether inputs of the timed size were changed. Calls of each suspect on its own inputs show which one did it."""
-    found = [(inputs, violation) for inputs in sets if (violation := inputs.violation())]
-    everywhere = [violation for mine in stage.ranks.share([each for _, each in found]) for violation in mine]
-    for path, suspects in everywhere:
-        for each in [each for each in stage.judged() if each.label in suspects]:
-            own = stage.inputs(stage.job.size)
-            fresh_answer(stage, each, own, own)
+    violations = [(inputs, violation) for inputs in sets if (violation := inputs.violation())]
+    by_rank = stage.ranks.share([violation for _, violation in violations])
+    all_violations = [violation for rank_violations in by_rank for violation in rank_violations]
+    for path, suspects in all_violations:
+        for candidate in [candidate for candidate in stage.candidates_to_judge() if candidate.label in suspects]:
+            fresh_inputs = stage.inputs(stage.job.size)
+            fresh_answer(stage, candidate, fresh_inputs, fresh_inputs)
         if stage.disqualified.keys().isdisjoint(suspects):
             facts = {"name": path, "who": " or ".join(suspects)}
             stage.disqualify("baseline", Finding(Cause.INPUT_CHANGED_BY, facts))
         stage.agree()
-    for inputs, _ in found:
+    for inputs, _ in violations:
         inputs.restore()
-    return bool(everywhere)
+    return bool(all_violations)

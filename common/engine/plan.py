@@ -18,7 +18,7 @@ from common.engine.candidates import Candidate, Costs, count_costs
 from common.engine.check import check_one_less
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.stage import Bench, Stage
-from common.isolation.pipe import LONG
+from common.isolation.pipe import MAY_COMPILE
 from common.machine.clock import LEAST_WALL_S, Call, Clock, GroupClock, host_seconds, make_clock, now
 from common.record.result import CONTROL
 
@@ -26,10 +26,10 @@ SAMPLES_S = 8.0  # approximate time of a pair's blocks
 ROUNDS = {"cuda": 5, "cpu": 9}  # a CPU's rounds differ more
 LEAST_ROUNDS, LEAST_REPEATS = 1, 2
 SLOW_S = 0.1  # a slower call is not repeated by the pilot
-JUDGED = 2  # blocks besides the first whose answers are judged; no version knows which
+JUDGED_BLOCKS = 2  # blocks besides the first whose answers are judged; no version knows which
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
 MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls on the wall clock
-SHARED_SAMPLE_S = 0.05  # below this time per sample, all arms make as many calls as the one that needs the most
+SHARED_SAMPLE_S = 0.05  # below this time per sample, all candidates make as many calls as the one that needs the most
 FLOOR_SAMPLES = 20
 
 
@@ -48,7 +48,7 @@ class CallTiming:
 
 
 @dataclass(frozen=True)
-class Ready:
+class WarmUp:
     """For a block: what `setup` returned, and the seconds of setup and a first call."""
 
     state: dict[str, Any]
@@ -57,15 +57,15 @@ class Ready:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a pair is sampled; `paces` by label."""
+    """How a pair is sampled; `timings` by label."""
 
     blocks: int = 0
     rounds: int = 0
-    paces: dict[str, CallTiming] = field(default_factory=dict)
+    timings: dict[str, CallTiming] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Preparation:
     """What sampling needs: the clock, the work of each candidate, the plan, and inputs that are overwritten again."""
 
     clock: Clock
@@ -75,20 +75,20 @@ class Prepared:
     seed: int  # of the draws that follow
 
 
-def prepare(bench: Bench, seed: int) -> tuple[Bench, Prepared | None]:
+def prepare(bench: Bench, seed: int) -> tuple[Bench, Preparation | None]:
     """Decide how the pair is sampled, and check it at the timed size less one; None without a baseline."""
-    prepared = None
+    preparation = None
     with Stage(bench, seed) as stage, stage.progress.spending("warm-up"):
         clock, source = clock_of(stage), stage.inputs(stage.job.size)
-        costs, wrong = count_costs(stage.remaining, source.by_label, timed=True)
-        for label, problem in wrong.items():
+        costs, problems = count_costs(stage.remaining, source.by_label, timed=True)
+        for label, problem in problems.items():
             stage.disqualify(label, problem)
         stage.agree()
-        planned = stage.ranks.first(plan(stage, clock, source))
+        plan = stage.ranks.first(make_plan(stage, clock, source))
         with stage.progress.spending("stress"):
             check_one_less(stage)
-        prepared = Prepared(clock, costs, planned, source, stage.rng.getrandbits(63))
-    return stage.end(), prepared
+        preparation = Preparation(clock, costs, plan, source, stage.rng.getrandbits(63))
+    return stage.end(), preparation
 
 
 def clock_of(stage: Stage) -> Clock:
@@ -99,66 +99,67 @@ def clock_of(stage: Stage) -> Clock:
     return clock if stage.ranks.count == 1 else GroupClock(clock, stage.ranks.share)
 
 
-def plan(stage: Stage, clock: Clock, source: InputSet) -> Plan:
-    """The plan, from each candidate's duration and the noise of two arms, each against itself."""
+def make_plan(stage: Stage, clock: Clock, source: InputSet) -> Plan:
+    """The plan, from each candidate's duration and the noise of two candidates, each against itself."""
     job, inputs = stage.job, stage.inputs(stage.job.size)
-    may_compile = any(each.is_library for each in stage.remaining)
-    stage.progress.say("pilot", LONG if may_compile else 0.0)
-    first = ready(stage, stage.remaining, inputs, source)
-    stage.progress.say("pilot", 0.0)
+    may_compile = any(candidate.is_library for candidate in stage.remaining)
+    stage.progress.report("pilot", MAY_COMPILE if may_compile else 0.0)
+    first = warm_up(stage, stage.remaining, inputs, source)
+    stage.progress.report("pilot", 0.0)
     begin = now()
-    second = ready(stage, stage.remaining, stage.inputs(job.size, like=inputs), source)
-    prepared_s, paces, calls = now() - begin, dict[str, CallTiming](), dict[str, Call]()
-    for each in stage.remaining:
-        calls[each.label] = each.bind(inputs.by_label[each.label], first[each.label].state)
-        pace = stage.attempt(each.label, size_up, calls[each.label], inputs, clock, job.device)
-        longer_s = max(0.0, first[each.label].seconds - second[each.label].seconds)
-        if pace:
-            paces[each.label] = replace(pace, compile_s=stage.first_s.get(each.label, 0.0) + longer_s)
+    second = warm_up(stage, stage.remaining, stage.inputs(job.size, like=inputs), source)
+    block_s, timings, calls = now() - begin, dict[str, CallTiming](), dict[str, Call]()
+    for candidate in stage.remaining:
+        calls[candidate.label] = candidate.bind(inputs.by_label[candidate.label], first[candidate.label].state)
+        timing = stage.attempt(candidate.label, time_call, calls[candidate.label], inputs, clock, job.device)
+        compile_s = max(0.0, first[candidate.label].seconds - second[candidate.label].seconds)
+        if timing:
+            timings[candidate.label] = replace(timing, compile_s=stage.first_s.get(candidate.label, 0.0) + compile_s)
     if not stage.remaining:
         return Plan(LEAST_BLOCKS, LEAST_ROUNDS, {})
-    paces = stage.ranks.first(_as_many(paces))
-    for label, pace in paces.items():
+    timings = stage.ranks.first(_equalize_calls(timings))
+    for label, timing in timings.items():
         empty = partial(lambda **inputs: None, **source.by_label[label])  # what the clock reads then is its floor
-        floor_s = min(clock.sample([empty] * pace.calls).seconds for _ in range(FLOOR_SAMPLES))
-        paces[label] = replace(pace, floor_s=floor_s)
-    round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
-    most = ROUNDS[job.info["kind"]]
-    pairs = most if round_s < 0.2 else LEAST_REPEATS
-    blocks = job.blocks or stats.blocks_for(_noise(stage, clock, calls, paces, pairs), most)
-    fitting = (n for n in range(most, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
+        floor_s = min(clock.sample([empty] * timing.calls).seconds for _ in range(FLOOR_SAMPLES))
+        timings[label] = replace(timing, floor_s=floor_s)
+    round_s = sum(timing.seconds * timing.calls + timing.host_s for timing in timings.values())
+    most_rounds = ROUNDS[job.info["kind"]]
+    repeats = most_rounds if round_s < 0.2 else LEAST_REPEATS
+    blocks = job.blocks or stats.blocks_for(_noise(stage, clock, calls, timings, repeats), most_rounds)
+    fitting = (n for n in range(most_rounds, LEAST_ROUNDS, -1) if blocks * (block_s + n * round_s) <= SAMPLES_S)
     rounds = next(fitting, LEAST_ROUNDS)
-    affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
-    return Plan(max(LEAST_BLOCKS, min(blocks, affordable)), rounds, paces)
+    affordable = int(SAMPLES_S / (block_s + rounds * round_s))
+    return Plan(max(LEAST_BLOCKS, min(blocks, affordable)), rounds, timings)
 
 
-def _as_many(paces: dict[str, CallTiming]) -> dict[str, CallTiming]:
+def _equalize_calls(timings: dict[str, CallTiming]) -> dict[str, CallTiming]:
     """Give all candidates equally many calls per sample, if that is not too slow: a batch hides latency."""
-    most = max(pace.calls for pace in paces.values())
-    shared = min(most, int(SHARED_SAMPLE_S / max(pace.seconds for pace in paces.values())))
-    return {label: replace(pace, calls=max(pace.calls, shared)) for label, pace in paces.items()}
+    most_calls = max(timing.calls for timing in timings.values())
+    common_calls = min(most_calls, int(SHARED_SAMPLE_S / max(timing.seconds for timing in timings.values())))
+    return {label: replace(timing, calls=max(timing.calls, common_calls)) for label, timing in timings.items()}
 
 
 def judged_blocks(rng: random.Random, blocks: int) -> set[int]:
-    """The blocks in which the oracle judges the answers of one round; all blocks are compared with the baseline."""
-    return {0, *rng.sample(range(1, blocks), JUDGED)}
+    """The blocks with a round whose answers are compared with the reference; all are compared with the baseline."""
+    return {0, *rng.sample(range(1, blocks), JUDGED_BLOCKS)}
 
 
-def ready(stage: Stage, who: Iterable[Candidate], inputs: InputSet, source: InputSet) -> dict[str, Ready]:
+def warm_up(stage: Stage, candidates: Iterable[Candidate], inputs: InputSet, source: InputSet) -> dict[str, WarmUp]:
     """Set up each candidate on values that are not timed, and call it once; one that raises is disqualified."""
-    found = {}
+    warm_ups = {}
     with stage.progress.spending("warm-up"):
-        for each in who:
-            begin, mine = now(), inputs.by_label[each.label]
-            state = stage.attempt(each.label, each.prepared, source.by_label[each.label], mine) or {}
-            if each.label not in stage.disqualified:
-                guards.poison_answer(stage.attempt(each.label, each.bind(mine, state)), mine)
-            found[each.label] = Ready(state, now() - begin)
-            harvest_grads(mine)
-    return found
+        for candidate in candidates:
+            begin, arguments = now(), inputs.by_label[candidate.label]
+            label = candidate.label
+            state = stage.attempt(label, candidate.run_setup, source.by_label[label], arguments) or {}
+            if candidate.label not in stage.disqualified:
+                guards.poison_answer(stage.attempt(candidate.label, candidate.bind(arguments, state)), arguments)
+            warm_ups[candidate.label] = WarmUp(state, now() - begin)
+            harvest_grads(arguments)
+    return warm_ups
 
 
-def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> CallTiming:
+def time_call(call: Call, inputs: InputSet, clock: Clock, device: str) -> CallTiming:
     """Seconds per call of the device and of the host, and the calls per sample."""
     on_device = clock.name == "device"
     first = clock.sample([call])
@@ -168,25 +169,25 @@ def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> CallTimi
         return CallTiming(min(first.seconds, clock.sample([call], host_s).seconds), host_s)
     seconds = statistics.median(clock.sample([call], host_s).seconds for _ in range(3))
     least_s = 0.0 if on_device else LEAST_WALL_S[torch.device(device).type]
-    most = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)))
-    return CallTiming(seconds, host_s, min(most, max(1, math.ceil(least_s / seconds))))
+    most_sets = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)))
+    return CallTiming(seconds, host_s, min(most_sets, max(1, math.ceil(least_s / seconds))))
 
 
-def _noise(stage: Stage, clock: Clock, calls: dict[str, Call], paces: dict[str, CallTiming], times: int) -> float:
-    """The standard deviation of log(arm / the same arm again): the baseline's, or the shortest arm's if that is larger.
+def _noise(stage: Stage, clock: Clock, calls: dict[str, Call], timings: dict[str, CallTiming], repeats: int) -> float:
+    """The standard deviation of log(candidate / the same again): the baseline's, or the shortest's if that is larger.
 
-    A short time often varies by about as many microseconds as a long one. In percent that is more. So the shortest arm
-    may make a ratio noisier than the baseline does. 0 if a call raises: its version is disqualified.
+    A short time often varies by about as many microseconds as a long one. In percent that is more. So the shortest
+    candidate may make a ratio noisier than the baseline does. 0 if a call raises: its version is disqualified.
     """
-    shortest = min(paces, key=lambda label: paces[label].seconds)
-    arms, logs = ["baseline", CONTROL], []
-    if shortest not in arms:
-        arms += [shortest, shortest]
-    for label in arms * times:
-        pace = paces[label]
-        sample = stage.attempt(label, clock.sample, [calls[label]] * pace.calls, pace.host_s)
+    shortest = min(timings, key=lambda label: timings[label].seconds)
+    labels, logs = ["baseline", CONTROL], []
+    if shortest not in labels:
+        labels += [shortest, shortest]
+    for label in labels * repeats:
+        timing = timings[label]
+        sample = stage.attempt(label, clock.sample, [calls[label]] * timing.calls, timing.host_s)
         if sample is None:
             return 0.0
         logs.append(np.log(sample.seconds))
-    pairs = np.reshape(logs, (times, -1, 2))
-    return float(np.std(pairs[..., 0] - pairs[..., 1], axis=0, ddof=1).max())
+    log_pairs = np.reshape(logs, (repeats, -1, 2))
+    return float(np.std(log_pairs[..., 0] - log_pairs[..., 1], axis=0, ddof=1).max())

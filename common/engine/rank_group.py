@@ -5,17 +5,17 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from common.engine.job import Alone, Errand, Job
+from common.engine.job import AloneRequest, AloneResult, Job
 from common.isolation import worker
-from common.isolation.pipe import Line
-from common.isolation.rank_launcher import RankLine
+from common.isolation.pipe import ParentPipe
+from common.isolation.rank_launcher import RankPipe
 from common.pairs.pair import Pair
 from common.record.result import PairResult
 
 ON_CPU = "cpu"  # the size that is timed without enough GPUs: a pair without it is only verified there
 
 
-def placed(job: Job) -> Job:
+def place_job(job: Job) -> Job:
     """The job with its number of ranks: one for each GPU with NCCL if there are enough, else on the CPU with gloo."""
     least, gpus = job.pair.ranks, job.info["gpus"]
     if least == 1 or (job.info["kind"] == "cuda" and gpus >= least):
@@ -35,30 +35,30 @@ def link_limits(pairs: list[Pair], info: dict[str, Any], limits: dict[str, Any])
         return limits
     kind, count = ("cuda", info["gpus"]) if info["gpus"] >= least and info["kind"] == "cuda" else ("cpu", least)
     rate, how = _link_rate(count, kind)
-    known = limits.get("link_bytes", {"datasheet": None, "source": ""})
-    return {**limits, "link_bytes": {**known, "measured": rate, "how": how}}
+    limit = limits.get("link_bytes", {"datasheet": None, "source": ""})
+    return {**limits, "link_bytes": {**limit, "measured": rate, "how": how}}
 
 
 @cache
 def _link_rate(count: int, kind: str) -> tuple[float, str]:
     """(Bytes per second, how they were measured), found once in child processes."""
-    found: tuple[float, str] = worker.call(_measure_link, count, kind)
-    return found
+    rate: tuple[float, str] = worker.call(_measure_link, count, kind)
+    return rate
 
 
-def _measure_link(count: int, kind: str, line: Line) -> tuple[float, str]:
+def _measure_link(count: int, kind: str, parent: ParentPipe) -> tuple[float, str]:
     from common.engine.link_rate import measure_link  # imports torch
 
-    return measure_link(count, kind, line)
+    return measure_link(count, kind, parent)
 
 
-def run_rank(job: Job, errand: Errand | None, line: RankLine) -> PairResult | Alone:
+def run_rank(job: Job, request: AloneRequest | None, parent: RankPipe) -> PairResult | AloneResult:
     """In a rank's process: join the group, measure the pair or one candidate alone, leave the group."""
     import torch
     import torch.distributed as dist
 
-    from common.engine.measure import measure
-    from common.engine.ranks import LONG, Ranks
+    from common.engine.measure import measure_pair
+    from common.engine.ranks import GROUP_TIMEOUT, Ranks
     from common.engine.run_alone import run_alone
     from common.machine.device import describe
 
@@ -67,9 +67,9 @@ def run_rank(job: Job, errand: Errand | None, line: RankLine) -> PairResult | Al
         job = replace(job, device=f"cuda:{rank}")
         torch.cuda.set_device(rank)
         job = replace(job, info=describe(job.device))
-    dist.init_process_group("nccl" if job.info["kind"] == "cuda" else "gloo", timeout=LONG)
-    ranks = Ranks(rank, count, line)
-    result = run_alone(job, errand, line, ranks) if errand else measure(job, line, ranks)
+    dist.init_process_group("nccl" if job.info["kind"] == "cuda" else "gloo", timeout=GROUP_TIMEOUT)
+    ranks = Ranks(rank, count, parent)
+    result = run_alone(job, request, parent, ranks) if request else measure_pair(job, parent, ranks)
     ranks.share("done")  # a rank that leaves the group breaks the connections of the others
     dist.destroy_process_group()
     return result

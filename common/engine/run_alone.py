@@ -16,82 +16,90 @@ import torch
 from common.checks.arrays import Tree, tensors
 from common.checks.compare_to_reference import compare
 from common.engine import untimed_checks
-from common.engine.candidates import Candidate, oracle_rows
-from common.engine.job import Alone, Errand, Job
-from common.engine.judgement import leading, truth_of
-from common.engine.measure import load
-from common.engine.plan import CallTiming, clock_of, ready
-from common.engine.ranks import ONE, Ranks
-from common.engine.sampling import Sets, draw_sets, overwrite, take
+from common.engine.candidates import Candidate, reference_rows
+from common.engine.job import AloneRequest, AloneResult, Job
+from common.engine.judgement import expected_answer, leading_rows
+from common.engine.measure import load_candidates
+from common.engine.plan import CallTiming, clock_of, warm_up
+from common.engine.ranks import ONE_RANK, Ranks
+from common.engine.sampling import Sets, draw_sets, overwrite, take_sample
 from common.engine.stage import Stage
-from common.isolation.pipe import LONG, Ask, Line
+from common.isolation.pipe import MAY_COMPILE, Ask, ParentPipe
 from common.record.outcome import Cause, Finding, Outcome, Verdict
 
-PIECES, KEPT = 64, 1 << 22  # a large answer is kept as this many random pieces, with this many values in all
+PIECES, KEPT_VALUES = 64, 1 << 22  # a large answer is kept as this many random pieces, with this many values in all
 
 
-def run_alone(job: Job, errand: Errand, line: Line, ranks: Ranks = ONE) -> Alone:
+def run_alone(job: Job, request: AloneRequest, parent: ParentPipe, ranks: Ranks = ONE_RANK) -> AloneResult:
     """Run alone, in a fresh process. `job.labels`: the baseline, which draws the inputs, and the candidate's file.
 
     In a group of ranks, rank 0 asks for all.
     """
-    bench = load(job, line, ranks)
+    bench = load_candidates(job, parent, ranks)
 
     def ask(question: str) -> Any:
-        return ranks.first(line.ask(question) if ranks.rank == 0 else None)
+        return ranks.first(parent.ask(question) if ranks.rank == 0 else None)
 
-    stage = Stage(bench.only(["baseline", errand.label]))
-    who = next((each for each in stage.remaining if each.label == errand.label), None)
-    found = _found(stage, who, errand, ask) if who else Alone([])
+    stage = Stage(bench.only(["baseline", request.label]))
+    candidate = next((candidate for candidate in stage.remaining if candidate.label == request.label), None)
+    result = _sample_alone(stage, candidate, request, ask) if candidate else AloneResult([])
     stage.agree()
-    for label in (errand.label, "baseline"):
+    for label in (request.label, "baseline"):
         if label in stage.disqualified:
-            return replace(found, outcome=stage.disqualified[label])
-    if who and who.label == "baseline" and errand.folder:
-        return replace(found, wrong=_judged(stage, found, errand.folder, ask))
-    return found
+            return replace(result, outcome=stage.disqualified[label])
+    if candidate and candidate.label == "baseline" and request.folder:
+        return replace(result, wrong_answers=_judge_answers(stage, result, request.folder, ask))
+    return result
 
 
-def _found(stage: Stage, who: Candidate, errand: Errand, ask: Ask) -> Alone:
+def _sample_alone(stage: Stage, candidate: Candidate, request: AloneRequest, ask: Ask) -> AloneResult:
     clock, stage.rng = clock_of(stage), random.Random(ask("seed"))
-    source, sets = stage.inputs(stage.job.size), draw_sets(stage, errand.calls)
-    stage.progress.say("alone", LONG if who.is_library else 0.0)
-    state = ready(stage, [who], sets[0], source)[who.label].state
-    pace, seconds = CallTiming(0.0, errand.host_s, errand.calls), []
-    for number in range(errand.samples + 1):
-        stage.progress.say("alone", number / errand.samples)
+    source, sets = stage.inputs(stage.job.size), draw_sets(stage, request.calls)
+    stage.progress.report("alone", MAY_COMPILE if candidate.is_library else 0.0)
+    state = warm_up(stage, [candidate], sets[0], source)[candidate.label].state
+    timing, seconds = CallTiming(0.0, request.host_s, request.calls), []
+    for number in range(request.samples + 1):
+        stage.progress.report("alone", number / request.samples)
         stage.rng = random.Random(seed := ask("seed"))
         overwrite(stage, sets, source)
-        sample = take(stage, who, state, pace, clock, sets, sets[0], keep_all=True) if stage.remaining else None
-        if sample is None or who.label in stage.disqualified:
+        if not stage.remaining:
+            break
+        sample = take_sample(stage, candidate, state, timing, clock, sets, sets[0], keep_all=True)
+        if sample is None or candidate.label in stage.disqualified:
             break
         seconds.append(sample.seconds)
-        if ask("keep?") and errand.folder:
-            _keep(sample.seen, seed, oracle_rows(stage.job.pair.baseline), _file(stage, errand.folder, who.label))
-            _blame(stage, who, sets)
-    _blame(stage, who, [*sets, source])
-    found = Alone(seconds[1:], precision=who.precision, custom=who.custom, differs=who.differs)
-    if not errand.folder or who.label in stage.disqualified:
-        return found
-    return replace(found, busy=untimed_checks.cores_when_idle())
+        if ask("keep?") and request.folder:
+            file = _answer_file(stage, request.folder, candidate.label)
+            _save_answer(sample.inspection, seed, reference_rows(stage.job.pair.baseline), file)
+            _check_unchanged(stage, candidate, sets)
+    _check_unchanged(stage, candidate, [*sets, source])
+    result = AloneResult(
+        seconds[1:],
+        precision=candidate.precision,
+        custom=candidate.custom,
+        answer_differs=candidate.answer_differs,
+    )
+    if not request.folder or candidate.label in stage.disqualified:
+        return result
+    return replace(result, busy_cores=untimed_checks.cores_when_idle())
 
 
-def _blame(stage: Stage, who: Candidate, sets: Sets) -> None:
-    for found in filter(None, (inputs.violation() for inputs in sets)):
-        stage.disqualify(who.label, Finding(Cause.CHANGED_INPUT, {"name": found[0]}))
+def _check_unchanged(stage: Stage, candidate: Candidate, sets: Sets) -> None:
+    for violation in filter(None, (inputs.violation() for inputs in sets)):
+        stage.disqualify(candidate.label, Finding(Cause.CHANGED_INPUT, {"name": violation[0]}))
 
 
-def _file(stage: Stage, folder: str, label: str) -> Path:
+def _answer_file(stage: Stage, folder: str, label: str) -> Path:
     return Path(folder) / f"{label.replace('/', '.')}.{stage.ranks.rank}.pt"
 
 
-def _keep(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
-    """Save an answer: its leading `rows` for the oracle, all of it for the comparison with the baseline's."""
-    kept = {
+def _save_answer(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
+    """Save an answer: its leading `rows` for the reference, all of it for the comparison with the baseline's."""
+    excerpts = {
         "shapes": {path: list(t.shape) for path, t in tensors(answer)},
-        "head": _excerpt(leading(answer, rows), seed),
+        "head": _excerpt(leading_rows(answer, rows), seed),
     }
-    torch.save(kept | ({"all": _excerpt(answer, seed)} if rows else {}), file)
+    torch.save(excerpts | ({"all": _excerpt(answer, seed)} if rows else {}), file)
 
 
 def _excerpt(tree: Tree, seed: int) -> dict[str, torch.Tensor]:
@@ -100,39 +108,39 @@ def _excerpt(tree: Tree, seed: int) -> dict[str, torch.Tensor]:
 
 
 def _pieces(flat: torch.Tensor, rng: random.Random) -> torch.Tensor:
-    if flat.numel() <= KEPT:
+    if flat.numel() <= KEPT_VALUES:
         return flat
-    length = KEPT // PIECES
+    length = KEPT_VALUES // PIECES
     starts = sorted(rng.randrange(flat.numel() - length + 1) for _ in range(PIECES))
     return torch.cat([flat[start : start + length] for start in starts])
 
 
-def _judged(stage: Stage, found: Alone, folder: str, ask: Ask) -> dict[str, Finding]:
+def _judge_answers(stage: Stage, baseline_run: AloneResult, folder: str, ask: Ask) -> dict[str, Finding]:
     """Label -> why a kept answer is wrong.
 
     The parent sends the seeds again, up to that of the kept sample, and how to judge each answer.
     """
     (first, *seeds), runs = ask("what was kept?")
-    runs["baseline"] = found
+    runs["baseline"] = baseline_run
     stage.rng = random.Random(first)
-    source, (one,) = stage.inputs(stage.job.size), draw_sets(stage, 1)
+    source, (inputs,) = stage.inputs(stage.job.size), draw_sets(stage, 1)
     for seed in seeds:
         stage.rng = random.Random(seed)
-        overwrite(stage, [one], source)
-    truth, rows = truth_of(stage, one, source)
-    right = _excerpt(truth, seeds[-1])
-    del truth
+        overwrite(stage, [inputs], source)
+    expected, rows = expected_answer(stage, inputs, source)
+    excerpt = _excerpt(expected, seeds[-1])
+    del expected
     read = partial(torch.load, map_location=stage.job.device, weights_only=True)
-    base, wrong = read(_file(stage, folder, "baseline")), dict[str, Outcome]()
+    base, outcomes = read(_answer_file(stage, folder, "baseline")), dict[str, Outcome]()
     for label, run in runs.items():
-        mine, custom = read(_file(stage, folder, label)), (run.precision, run.custom)
+        answer, custom = read(_answer_file(stage, folder, label)), (run.precision, run.custom)
         problem: Finding | None = None
-        if mine["shapes"] != base["shapes"]:
-            problem = Finding(Cause.WRONG_SHAPES, {"shapes": mine["shapes"], "expected": base["shapes"]})
-        elif not run.differs:
-            problem = compare(mine["head"], right, base["head"], *custom)
-            problem = problem or (compare(mine["all"], base["all"], None, *custom) if rows else None)
+        if answer["shapes"] != base["shapes"]:
+            problem = Finding(Cause.WRONG_SHAPES, {"shapes": answer["shapes"], "expected": base["shapes"]})
+        elif not run.answer_differs:
+            problem = compare(answer["head"], excerpt, base["head"], *custom)
+            problem = problem or (compare(answer["all"], base["all"], None, *custom) if rows else None)
         if problem:
-            wrong[label] = Outcome(Verdict.INVALID, problem)
-    merged = stage.ranks.merged(wrong)
+            outcomes[label] = Outcome(Verdict.INVALID, problem)
+    merged = stage.ranks.merge(outcomes)
     return {label: outcome.reason for label, outcome in merged.items() if outcome.reason}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common.engine import rank_group
-from common.engine.job import Alone, Errand, Job, finding_of
+from common.engine.job import AloneRequest, AloneResult, Job, finding_of
 from common.isolation import forkserver, interrupt, worker
 from common.machine import background_load
 from common.machine.device import default_device, versions
@@ -37,7 +37,7 @@ def run_pairs(
     stressed: bool = True,
     on_progress: Callable[[Pair, str, str, float], None] = lambda pair, size, stage, fraction: None,
     on_record: Callable[[Record], None] = lambda record: None,
-    on_neighbours: Neighbours = lambda found: None,
+    on_neighbours: Neighbours = lambda load: None,
 ) -> Record:
     """Measure pairs one after the other. A bad pair never raises. Ctrl-C returns the results so far, as `interrupted`.
 
@@ -46,20 +46,20 @@ def run_pairs(
     after each pair. Raises DeviceError, and KeyboardInterrupt before the first pair.
     """
     with interrupt.hold_signals():
-        record, jobs = _plan(pairs, size, device or default_device(), fast, check_only)
+        record, jobs = _make_jobs(pairs, size, device or default_device(), fast, check_only)
         jobs = [replace(job, stressed=stressed) for job in jobs]
         verified: dict[Path, tuple[str, ...]] = {}  # by baseline
-        untimed: dict[Path, PairResult] = {}  # results without times, equal at every size
+        untimed_results: dict[Path, PairResult] = {}  # results without times, equal at every size
         try:
             for job in jobs:
-                say, path = partial(on_progress, job.pair, job.size), job.pair.baseline.path
-                say("start", 0.0)
-                if path in untimed:
-                    result = replace(untimed[path], size=job.size, sizes=job.pair.sizes[job.size], spent_s={})
+                report, path = partial(on_progress, job.pair, job.size), job.pair.baseline.path
+                report("start", 0.0)
+                if path in untimed_results:
+                    result = replace(untimed_results[path], size=job.size, sizes=job.pair.sizes[job.size], spent_s={})
                 else:
-                    result = _run_one(replace(job, verified=verified.get(path, ())), check_only, say, on_neighbours)
+                    result = _run_pair(replace(job, verified=verified.get(path, ())), check_only, report, on_neighbours)
                 if {row.verdict for row in result.rows} == {Verdict.VERIFIED} and not result.arms:
-                    untimed[path] = result
+                    untimed_results[path] = result
                 verified[path] = verified.get(path) or tuple(result.arms)  # empty unless all answers were right
                 record = replace(record, pairs=[*record.pairs, result])
                 on_record(record)
@@ -68,7 +68,7 @@ def run_pairs(
     return record
 
 
-def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
+def _make_jobs(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
     """An empty record of this machine, and the jobs."""
     device = "cpu" if device.startswith("cpu:") else device  # a pair compares with "cpu"
     forkserver.prefer("cuda" if device.startswith("cuda") else "cpu")
@@ -79,90 +79,92 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
     argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of this machine
     environment: dict[str, Any] = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date}
     environment |= {"argv": argv, "fast": fast, "survey_s": time.monotonic() - begin, "interrupted": False}
-    chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
+    pair_sizes = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
     blocks = FAST_BLOCKS if fast else None
-    jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(chosen)]
+    jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(pair_sizes)]
     return Record(environment, limits, []), jobs
 
 
-def _run_one(job: Job, check_only: bool, on_progress: worker.Say, on_neighbours: Neighbours) -> PairResult:
+def _run_pair(job: Job, check_only: bool, on_progress: worker.Report, on_neighbours: Neighbours) -> PairResult:
     """Measure one pair in its process. Versions that cannot run here are skipped; without the baseline all are."""
-    job = rank_group.placed(job)
+    job = rank_group.place_job(job)
     on_cpu = job.info["kind"] == "cpu"
-    reasons = _reasons(job)
+    reasons = _skip_reasons(job)
     labels = [label for label, reason in reasons.items() if not reason]
     if "baseline" not in labels or len(labels) == 1:
         missing = reasons.pop("baseline")
-        return _untimed(job, {label: _needs(reason or missing) for label, reason in reasons.items()})
-    interpreted = _interpreted(job)
-    timed = [] if check_only else _timed(job, labels)
-    result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
-    why = Finding(Cause.INTERPRETED)
+        return _untimed_result(job, {label: _skip_outcome(reason or missing) for label, reason in reasons.items()})
+    interpreted = _interpreted_labels(job)
+    timed = [] if check_only else _timed_labels(job, labels)
+    result = _measure_in_child(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
+    note = Finding(Cause.INTERPRETED)
     if job.ranks > 1 and on_cpu and not check_only and not timed:
-        interpreted, why = {"baseline"}, Finding(Cause.GLOO_ONLY, {"ranks": job.ranks})
+        interpreted, note = {"baseline"}, Finding(Cause.GLOO_ONLY, {"ranks": job.ranks})
     rows = [
-        replace(row, reason=why) if row.verdict == Verdict.VERIFIED and interpreted & {row.variant, "baseline"} else row
+        replace(row, reason=note)
+        if row.verdict == Verdict.VERIFIED and interpreted & {row.variant, "baseline"}
+        else row
         for row in result.rows
     ]
-    skipped = {label: _needs(reason) for label, reason in reasons.items() if reason}
+    skipped = {label: _skip_outcome(reason) for label, reason in reasons.items() if reason}
     rows += [Row(label, "baseline", outcome.verdict, outcome.reason) for label, outcome in skipped.items()]
     return replace(result, rows=rows)
 
 
-def _needs(text: str) -> Outcome:
+def _skip_outcome(text: str) -> Outcome:
     return Outcome(Verdict.SKIPPED, Finding(Cause.NEEDS, {"text": text}))
 
 
-def _reasons(job: Job) -> dict[str, str]:
+def _skip_reasons(job: Job) -> dict[str, str]:
     """Version -> why it cannot run on the job's device, or an empty text."""
     return {version.label: skip_reason(version, job.info, job.info["gpus"]) for version in job.pair.versions}
 
 
-def _interpreted(job: Job) -> set[str]:
+def _interpreted_labels(job: Job) -> set[str]:
     return {version.label for version in job.pair.versions if job.info["kind"] == "cpu" and "triton" in version.imports}
 
 
-def _timed(job: Job, labels: list[str]) -> list[str]:
-    interpreted = _interpreted(job)
+def _timed_labels(job: Job, labels: list[str]) -> list[str]:
+    interpreted = _interpreted_labels(job)
     return [label for label in labels if label not in interpreted] if rank_group.is_timed(job) else []
 
 
 def can_time(pair: Pair, size: str, info: dict[str, Any]) -> bool:
     """Whether a pair's baseline and a variant can be timed on a machine (see common.machine.device.describe)."""
-    job = rank_group.placed(Job(pair, size, "", info, {}, [], []))
-    timed = _timed(job, [label for label, reason in _reasons(job).items() if not reason])
+    job = rank_group.place_job(Job(pair, size, "", info, {}, [], []))
+    timed = _timed_labels(job, [label for label, reason in _skip_reasons(job).items() if not reason])
     return "baseline" in timed and len(timed) > 1
 
 
-def _in_its_process(job: Job, on_progress: worker.Say, on_neighbours: Neighbours) -> PairResult:
+def _measure_in_child(job: Job, on_progress: worker.Report, on_neighbours: Neighbours) -> PairResult:
     """The result from the pair's process, its duration, and, if it was timed, the other users of the machine."""
     from common.engine import confirm_alone  # imports NumPy, which --list does not need
 
-    begin, heard = time.monotonic(), list[float]()
+    begin, report_times = time.monotonic(), list[float]()
 
-    def hear(stage: str, fraction: float) -> None:
-        heard.append(time.monotonic())
+    def report(stage: str, fraction: float) -> None:
+        report_times.append(time.monotonic())
         on_progress(stage, fraction)
 
     variables = INTERPRETED if job.info["kind"] == "cpu" else {}
-    call = partial(worker.call, _measure, environment=variables, on_progress=hear)
-    with background_load.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as found:
+    call = partial(worker.call, _child_main, environment=variables, on_progress=report)
+    with background_load.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as other_load:
         try:
             result: PairResult = call(job, None)
-            begun = time.monotonic()
-            result = confirm_alone.settled(job, result, call)
-            result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - begun})
-        except worker.ChildFailed as death:
-            crashed = Outcome(Verdict.CRASHED, finding_of(death))
-            result = _untimed(job, dict.fromkeys(filter(lambda label: label != "baseline", job.labels), crashed))
-    start_s = {"start": heard[0] - begin} if heard else {}
+            alone_begin = time.monotonic()
+            result = confirm_alone.confirm_result(job, result, call)
+            result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - alone_begin})
+        except worker.ChildFailed as failure:
+            crashed = Outcome(Verdict.CRASHED, finding_of(failure))
+            result = _untimed_result(job, {label: crashed for label in job.labels if label != "baseline"})
+    start_s = {"start": report_times[0] - begin} if report_times else {}
     spent_s = start_s | result.spent_s | {"total": time.monotonic() - begin}
-    return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
+    return replace(result, spent_s=spent_s, neighbours=[f"{name} {action}" for name, action in other_load.items()])
 
 
-def _measure(job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
+def _child_main(job: Job, request: AloneRequest | None, parent: worker.ParentPipe) -> PairResult | AloneResult:
     """In the child process: measure the pair, or one of its candidates alone."""
-    from common.engine.measure import measure
+    from common.engine.measure import measure_pair
     from common.engine.run_alone import run_alone
     from common.engine.stage import DoesNotFit
     from common.pairs.syntax import ContractError
@@ -170,24 +172,24 @@ def _measure(job: Job, errand: Errand | None, line: worker.Line) -> PairResult |
     if job.ranks > 1:
         from common.isolation.rank_launcher import launch
 
-        return launch(rank_group.run_rank, job.ranks, line, job, errand)
-    if errand:
-        return run_alone(job, errand, line)
+        return launch(rank_group.run_rank, job.ranks, parent, job, request)
+    if request:
+        return run_alone(job, request, parent)
     try:
-        return measure(job, line)
+        return measure_pair(job, parent)
     except (DoesNotFit, ContractError) as error:
         fits = isinstance(error, ContractError)
         verdict, cause = (Verdict.INVALID, Cause.BREAKS_CONTRACT) if fits else (Verdict.SKIPPED, Cause.NO_MEMORY)
         outcome = Outcome(verdict, Finding(cause, {"text": str(error)}))
-        return _untimed(job, {label: outcome for label in job.labels if label != "baseline"})
+        return _untimed_result(job, {label: outcome for label in job.labels if label != "baseline"})
 
 
-def _untimed(job: Job, outcomes: dict[str, Outcome]) -> PairResult:
+def _untimed_result(job: Job, outcomes: dict[str, Outcome]) -> PairResult:
     pair = job.pair
     rows = [Row(label, "baseline", outcome.verdict, outcome.reason) for label, outcome in outcomes.items()]
     return PairResult(pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows)
 
 
 def has_failed(record: Record) -> bool:
-    """Whether a pair is invalid or died."""
+    """Whether a pair is invalid or has crashed."""
     return any(row.verdict in FAILED for pair in record.pairs for row in pair.rows)

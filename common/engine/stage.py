@@ -8,14 +8,15 @@ from typing import Any
 
 import torch
 
-from common.checks.global_state import Watch
-from common.checks.guards import Leaks
+from common.checks.global_state import GlobalState
+from common.checks.guards import LeakDetector
 from common.checks.out_of_bounds import OutOfBounds
 from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import TURN, Job
-from common.engine.ranks import ONE, Ranks
-from common.isolation.worker import Say, one_line
+from common.engine.ranks import ONE_RANK, Ranks
+from common.isolation.pipe import Report
+from common.isolation.worker import one_line
 from common.machine.clock import now, synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load
@@ -27,45 +28,45 @@ from common.record.result import CONTROL
 class Progress:
     """Reports progress; sums the seconds of each kind of work."""
 
-    def __init__(self, say: Say, tells_turns: bool = False) -> None:
-        self.say, self._tells_turns = say, tells_turns
+    def __init__(self, report: Report, reports_turns: bool = False) -> None:
+        self.report, self._reports_turns = report, reports_turns
         self.spent_s: dict[str, float] = {}
-        self._checking: float | None = None  # the fraction of the check that is done, while it lasts
-        self._doing, self._since = "", now()
+        self._check_fraction: float | None = None  # the fraction of the check that is done, while it lasts
+        self._activity, self._since = "", now()
 
     @contextmanager
     def spending(self, what: str) -> Iterator[None]:
         """Inside, seconds count for `what`, and not for an outer kind."""
-        before, self._doing = self._doing, self._switch(what)
+        before, self._activity = self._activity, self._switch(what)
         try:
             yield
         finally:
-            self._doing = self._switch(before)
+            self._activity = self._switch(before)
 
     def _switch(self, what: str) -> str:
         moment = now()
-        if self._doing:
-            self.spent_s[self._doing] = self.spent_s.get(self._doing, 0.0) + moment - self._since
+        if self._activity:
+            self.spent_s[self._activity] = self.spent_s.get(self._activity, 0.0) + moment - self._since
         self._since = moment
         return what
 
-    def checking(self, fraction: float | None) -> None:
+    def report_check(self, fraction: float | None) -> None:
         """This fraction of the check is done. Every call reports it again: a kernel in the interpreter may be slow."""
-        self._checking = fraction
+        self._check_fraction = fraction
         if fraction is not None:
-            self.say("check", fraction)
+            self.report("check", fraction)
 
     @contextmanager
     def turn(self, label: str) -> Iterator[None]:
         """Inside, this candidate runs. A failure between two turns makes neither a suspect."""
-        self._tell(label)
+        self._report_turn(label)
         yield
-        self.checking(self._checking)
-        self._tell("")
+        self.report_check(self._check_fraction)
+        self._report_turn("")
 
-    def _tell(self, label: str) -> None:
-        if self._tells_turns:
-            self.say(label, TURN)
+    def _report_turn(self, label: str) -> None:
+        if self._reports_turns:
+            self.report(label, TURN)
 
 
 class BaselineDisqualified(Exception):
@@ -88,8 +89,8 @@ def _outcome(error: BaseException) -> Outcome:
         cause = cause.__cause__  # Triton's interpreter raises its own error from the kernel's
     if cause:
         text = one_line(cause).removeprefix(f"{type(cause).__name__}: ")
-        broken = Cause.OUT_OF_BOUNDS if isinstance(cause, OutOfBounds) else Cause.BREAKS_CONTRACT
-        return Outcome(Verdict.INVALID, Finding(broken, {"text": text}))
+        rule = Cause.OUT_OF_BOUNDS if isinstance(cause, OutOfBounds) else Cause.BREAKS_CONTRACT
+        return Outcome(Verdict.INVALID, Finding(rule, {"text": text}))
     facts = {"text": one_line(error) or "an error without a name", "kind": type(error).__name__}
     return Outcome(Verdict.CRASHED, Finding(Cause.RAISED, facts))
 
@@ -99,19 +100,19 @@ class Bench:
     """What one stage of a measurement leaves to the next. Nothing in it changes.
 
     `guards`: of this process, as it was before any version was loaded. `outcomes`: why a candidate is out, by label.
-    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call. `shared`: by size, the
-    labels whose inputs are the baseline's.
+    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call.
+    `shared_labels`: by size, the labels whose inputs are the baseline's.
     """
 
     job: Job
     progress: Progress
-    ranks: Ranks = ONE
-    guards: tuple[Watch, Leaks] = field(default_factory=lambda: (Watch(), Leaks()))
+    ranks: Ranks = ONE_RANK
+    guards: tuple[GlobalState, LeakDetector] = field(default_factory=lambda: (GlobalState(), LeakDetector()))
     candidates: tuple[Candidate, ...] = ()
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
     first_s: Mapping[str, float] = field(default_factory=dict)
-    shared: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    shared_labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def remaining(self) -> list[Candidate]:
@@ -120,8 +121,9 @@ class Bench:
 
     def only(self, labels: Iterable[str]) -> "Bench":
         """With these candidates alone."""
-        kept = {*labels}
-        return replace(self, candidates=tuple(each for each in self.candidates if each.label in kept))
+        kept_labels = {*labels}
+        candidates = [candidate for candidate in self.candidates if candidate.label in kept_labels]
+        return replace(self, candidates=tuple(candidates))
 
     def without(self, findings: Mapping[str, Finding]) -> "Bench":
         """With further candidates disqualified as `invalid`. The first reason counts."""
@@ -130,7 +132,7 @@ class Bench:
 
 
 def _remaining(candidates: Iterable[Candidate], outcomes: Mapping[str, Outcome]) -> list[Candidate]:
-    return [each for each in candidates if outcomes.keys().isdisjoint(("baseline", each.label))]
+    return [candidate for candidate in candidates if outcomes.keys().isdisjoint(("baseline", candidate.label))]
 
 
 class Stage:
@@ -144,8 +146,8 @@ class Stage:
         self._bench, self.job, self.progress, self.ranks = bench, bench.job, bench.progress, bench.ranks
         self.candidates, self.rng = bench.candidates, random.Random(bench.job.seed if seed is None else seed)
         self.disqualified, self.seeds = {**bench.outcomes}, [*bench.seeds]
-        self.first_s, self._shared = {**bench.first_s}, {**bench.shared}
-        self._watch, self._leaks = bench.guards
+        self.first_s, self._shared_labels = {**bench.first_s}, {**bench.shared_labels}
+        self._global_state, self._leaks = bench.guards
         self._complaints: dict[str, Outcome] = {}  # of this rank, until all agree on them
 
     def __enter__(self) -> "Stage":
@@ -158,7 +160,7 @@ class Stage:
         """What this stage leaves to the next."""
         return replace(
             self._bench, candidates=self.candidates, outcomes=self.disqualified, seeds=tuple(self.seeds),
-            first_s=self.first_s, shared=self._shared,
+            first_s=self.first_s, shared_labels=self._shared_labels,
         )  # fmt: skip
 
     @property
@@ -166,8 +168,9 @@ class Stage:
         """The candidates that are not disqualified; none without a baseline."""
         return _remaining(self.candidates, self.disqualified)
 
-    def judged(self, libraries: bool = True) -> list[Candidate]:
-        return [each for each in self.remaining if each.label != CONTROL and (libraries or not each.is_library)]
+    def candidates_to_judge(self, libraries: bool = True) -> list[Candidate]:
+        candidates = [candidate for candidate in self.remaining if candidate.label != CONTROL]
+        return [candidate for candidate in candidates if libraries or not candidate.is_library]
 
     def disqualify(self, label: str, reason: Finding | None, verdict: Verdict = Verdict.INVALID) -> None:
         """Disqualify a candidate. The first reason counts; None changes nothing.
@@ -181,14 +184,15 @@ class Stage:
 
     def agree(self) -> None:
         """Disqualify what any rank has complained of, on all ranks."""
-        found, self._complaints = self.ranks.merged(self._complaints), {}
-        for label, why in found.items():
-            self.disqualified.setdefault(label, why)
+        complaints, self._complaints = self.ranks.merge(self._complaints), {}
+        for label, outcome in complaints.items():
+            self.disqualified.setdefault(label, outcome)
 
-    def load(self) -> None:
+    def import_versions(self) -> None:
         """Import the versions, one after the other. Raises BaselineDisqualified."""
         versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
-        modules = {each.label: module for each in versions if (module := self.attempt(each.label, load, each.path))}
+        imports = {version.label: self.attempt(version.label, load, version.path) for version in versions}
+        modules = {label: module for label, module in imports.items() if module}
         if "baseline" in self.disqualified:
             raise BaselineDisqualified
         kernels = [version.label for version in versions if version.has_kernel]
@@ -197,21 +201,21 @@ class Stage:
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
         """Fresh inputs for all remaining candidates; one whose inputs differ from the baseline's is disqualified."""
         self.seeds.append(self.rng.randrange(2**31))
-        arguments, shared = self.arguments(size), self._shared.get(size, frozenset())
+        arguments, shared_labels = self.arguments(size), self._shared_labels.get(size, frozenset())
         with self.progress.spending("inputs"):
             while self.remaining:
-                with self.fitting(size):
-                    drawn = InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like, shared)
-                    self._shared[size] = drawn.shared
-                    return drawn
+                with self.memory_check(size):
+                    inputs = InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like, shared_labels)
+                    self._shared_labels[size] = inputs.shared_labels
+                    return inputs
         raise BaselineDisqualified
 
     def arguments(self, size: str) -> dict[str, Any]:
         """The arguments of `inputs`, in a group of ranks with this rank and their number."""
-        return {**self.job.pair.sizes[size], **self.ranks.place}
+        return {**self.job.pair.sizes[size], **self.ranks.rank_arguments}
 
     @contextmanager
-    def fitting(self, size: str) -> Iterator[None]:
+    def memory_check(self, size: str) -> Iterator[None]:
         """Inside, a broken rule disqualifies; a lack of memory does not. Raises DoesNotFit."""
         try:
             yield
@@ -221,24 +225,24 @@ class Stage:
             if not is_out_of_memory(error):
                 raise
             free = free_bytes(self.job.device)
-            there_is = "" if free is None else f"; {free / 2**30:.1f} GiB are free"
-            raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
+            free_text = "" if free is None else f"; {free / 2**30:.1f} GiB are free"
+            raise DoesNotFit(f"size {size} does not fit in memory{free_text} ({one_line(error)[:160]})") from error
 
     def attempt(self, label: str, action: Callable[..., Any], *arguments: Any) -> Any:
         """The action's result. If it raises or changes global state, `label` (unless empty) is disqualified."""
         with self.progress.turn(label):
-            self._watch.seeded()
+            self._global_state.accept_seed()
             try:
                 result = action(*arguments)
                 synchronize(self.job.device)
             except Exception as error:  # noqa: BLE001 (any error of a pair is its verdict in the table)
                 synchronize(self.job.device)
-                found = _outcome(error)
-                self.disqualify(label, found.reason, found.verdict)
-                self.ranks.raised(one_line(error))
+                outcome = _outcome(error)
+                self.disqualify(label, outcome.reason, outcome.verdict)
+                self.ranks.report_error(one_line(error))
                 result = None
-            changed, leaked = self._watch.restore(), self._leaks.new()
-            self.disqualify(label, Finding(Cause.GLOBAL_STATE, {"what": changed}) if changed else None)
-            self.disqualify(label, Finding(Cause.LEAKS, {"what": leaked}) if leaked else None)
+            changes, leaks = self._global_state.restore(), self._leaks.find_new()
+            self.disqualify(label, Finding(Cause.GLOBAL_STATE, {"what": changes}) if changes else None)
+            self.disqualify(label, Finding(Cause.LEAKS, {"what": leaks}) if leaks else None)
         self.agree()
         return result

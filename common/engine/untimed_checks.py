@@ -10,61 +10,67 @@ from dataclasses import replace
 
 from common.checks import device_trace, guards
 from common.engine.candidates import Candidate
-from common.engine.check import count_sent
+from common.engine.check import count_sent_bytes
 from common.engine.inputs import InputSet
-from common.engine.plan import Prepared, ready
+from common.engine.plan import Preparation, warm_up
 from common.engine.sampling import Samples
 from common.engine.stage import Bench, Stage
 from common.machine.clock import Call, Clock, now
 from common.record.outcome import Cause, Finding
 
-IDLE_S, PATIENCE_S = 0.05, 0.3  # time of a look; wait before a second look (pools of threads spin for a while)
+IDLE_SAMPLE_S, IDLE_RETRY_S = (
+    0.05,
+    0.3,
+)  # time of a sample; wait before a second one (pools of threads spin for a while)
 IDLE_CORES = 0.3
 
 
-def look_closely(bench: Bench, prepared: Prepared, samples: Samples) -> tuple[Bench, Samples]:
+def check_untimed(bench: Bench, preparation: Preparation, samples: Samples) -> tuple[Bench, Samples]:
     """What is sent and done in untimed calls, if anything was sampled."""
     if not samples.blocks:
         return bench, samples
-    with Stage(bench, prepared.seed + 1) as stage, stage.progress.spending("verify"):
-        sent = count_sent(stage, stage.inputs(stage.job.size), prepared.source)
-        samples = replace(samples, sent=sent, seen=look(stage, prepared.clock, prepared.source))
+    with Stage(bench, preparation.seed + 1) as stage, stage.progress.spending("verify"):
+        sent_bytes = count_sent_bytes(stage, stage.inputs(stage.job.size), preparation.source)
+        samples = replace(
+            samples, sent_bytes=sent_bytes, traces=check_calls(stage, preparation.clock, preparation.source)
+        )
     return stage.end(), samples
 
 
-def look(stage: Stage, clock: Clock, source: InputSet) -> dict[str, device_trace.Seen]:
+def check_calls(stage: Stage, clock: Clock, source: InputSet) -> dict[str, device_trace.CallTrace]:
     """Make one to three untimed calls of every candidate; disqualify a candidate for what a call must not do."""
-    seen: dict[str, device_trace.Seen] = {}
-    states = ready(stage, stage.remaining, stage.inputs(stage.job.size), source)
+    traces: dict[str, device_trace.CallTrace] = {}
+    states = warm_up(stage, stage.remaining, stage.inputs(stage.job.size), source)
 
-    def warm(each: Candidate) -> Call:
+    def warm_call(candidate: Candidate) -> Call:
         """A call on values that the candidate has not seen."""
         source.overwrite(source, random.Random(stage.rng.getrandbits(63)))
-        return each.bind(source.by_label[each.label], states[each.label].state)
+        return candidate.bind(source.by_label[candidate.label], states[candidate.label].state)
 
-    for each in stage.judged():
-        once = stage.attempt(each.label, guards.overheard, warm(each))
-        again = stage.ranks.any(once) and stage.attempt(
-            each.label, guards.overheard, warm(each)
+    for candidate in stage.candidates_to_judge():
+        first_actions = stage.attempt(candidate.label, guards.untimely_actions, warm_call(candidate))
+        second_actions = stage.ranks.any(first_actions) and stage.attempt(
+            candidate.label, guards.untimely_actions, warm_call(candidate)
         )  # a late start happens once
-        untimely = ", ".join(sorted(once & again)) if once and again else ""
-        stage.disqualify(each.label, Finding(Cause.UNTIMELY, {"what": untimely}) if untimely else None)
-    for each in stage.judged():  # last: the profiler slows every later launch
-        found = stage.attempt(each.label, device_trace.look, warm(each), stage.job.device, clock.name == "device")
-        if found:
-            seen[each.label] = found
-            stage.disqualify(each.label, found.outside)
+        actions = ", ".join(sorted(first_actions & second_actions)) if first_actions and second_actions else ""
+        stage.disqualify(candidate.label, Finding(Cause.UNTIMELY, {"what": actions}) if actions else None)
+    for candidate in stage.candidates_to_judge():  # last: the profiler slows every later launch
+        call, timed_by_events = warm_call(candidate), clock.name == "device"
+        trace = stage.attempt(candidate.label, device_trace.trace_call, call, stage.job.device, timed_by_events)
+        if trace:
+            traces[candidate.label] = trace
+            stage.disqualify(candidate.label, trace.outside)
     stage.agree()
-    return seen
+    return traces
 
 
 def cores_when_idle() -> float:
     """The number of cores that this process keeps busy between calls."""
-    for before_s in (0.0, PATIENCE_S):
+    for before_s in (0.0, IDLE_RETRY_S):
         time.sleep(before_s)
-        busy, begin = time.process_time(), now()
-        time.sleep(IDLE_S)
-        cores = (time.process_time() - busy) / (now() - begin)
+        cpu_start, begin = time.process_time(), now()
+        time.sleep(IDLE_SAMPLE_S)
+        cores = (time.process_time() - cpu_start) / (now() - begin)
         if cores < IDLE_CORES:
             return 0.0
     return cores

@@ -17,7 +17,7 @@ import torch
 from common.hardware.facts import cpu_facts
 from common.hardware.levels import levels, working_sets
 from common.machine.device import cpu_caches, free_bytes
-from common.machine.limits import best, measure_limits
+from common.machine.limits import best_seconds, measure_limits
 
 SMALLEST, LARGEST = 8 << 10, 256 << 20  # bytes: fits any L1; 8 x the last cache, if that is larger
 MOVED = 256 << 20  # bytes per call: a call costs microseconds, this takes milliseconds
@@ -46,7 +46,7 @@ def read_rate(size: int, threads: int, parts: int) -> float:
     rows = -(-MOVED * parts // (threads * size)) * threads // parts  # of each part: equally many per thread
     part = size // parts
     matrix = torch.ones(parts, 1, part, dtype=torch.int8).expand(parts, rows, part)
-    return parts * rows * part / best(partial(torch.amax, matrix, dim=2), "cpu", "wall")
+    return parts * rows * part / best_seconds(partial(torch.amax, matrix, dim=2), "cpu", "wall")
 
 
 def stream(n: int) -> dict[str, list[list[float]]]:
@@ -62,4 +62,4 @@ def stream(n: int) -> dict[str, list[list[float]]]:
         "add": (3 * vector, partial(torch.add, a, b, out=c)),
         "triad": (3 * vector, partial(torch.add, b, c, alpha=3.0, out=a)),
     }
-    return {name: [[size, size / best(loop, "cpu", "wall")]] for name, (size, loop) in loops.items()}
+    return {name: [[size, size / best_seconds(loop, "cpu", "wall")]] for name, (size, loop) in loops.items()}

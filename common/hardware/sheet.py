@@ -16,7 +16,7 @@ from common.isolation import worker
 from common.machine.device import versions
 from common.machine.survey import DeviceError, survey_apart
 from common.pairs.pair import ROOT
-from common.record.files import Format, RecordError, file_of_device, noting, on_one_gpu, utc_now, write_json
+from common.record.files import Format, RecordError, file_of_device, note_errors, on_one_gpu, utc_now, write_json
 from common.record.form import Count, Limit, Strict
 
 SCHEMA = 1
@@ -132,7 +132,7 @@ def cached_or_measured(
     problems: list[str] = [] if unwritten is None else unwritten
     if fresh or (sheet := _cached_sheet(info, folder)) is None:
         sheet = measure_in_child(device, say)
-        with noting(problems):
+        with note_errors(problems):
             save(sheet, cache_file(info, folder))
     if problems and unwritten is None:
         warnings.warn(problems[0], stacklevel=2)
@@ -163,7 +163,7 @@ def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
 
 def recorded_sheet(folder: Path | None = None) -> Sheet | None:
     """The recorded sheet of one GPU (`on_one_gpu`); None without one. Raises RecordError."""
-    return next((sheet for _, sheet in on_one_gpu(FORMAT.recorded(FILE, folder))), None)
+    return next((sheet for _, sheet in on_one_gpu(FORMAT.load_all(FILE, folder))), None)
 
 
 def keep(sheet: Sheet, folder: Path | None = None) -> Path:

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from common.hardware.sheet import Sheet
 from common.pairs.wide_tables import TIE, print_table
-from common.show.console import print_limits, say
-from common.show.formats import binary, four
+from common.show.console import print_limits, print_wrapped
+from common.show.formats import binary, four_digits
 
 FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
 ON_SOME_GPUS = {  # limits, and their requirements
@@ -20,35 +20,33 @@ ON_SOME_GPUS = {  # limits, and their requirements
 
 def rate(per_s: float | None) -> str:
     """A rate in GB/s without the unit, which the heading names; empty for None."""
-    return four(per_s / 1e9) if per_s else ""
+    return four_digits(per_s / 1e9) if per_s else ""
 
 
 def print_sheet(sheet: Sheet, console: Console) -> None:
     """Print all of a sheet except its curves."""
     device = sheet.environment["device"]
-    title = (
-        f"{device['name']}, measured {sheet.environment['date'][:10]}, torch {sheet.environment['versions']['torch']}"
-    )
+    when, torch = sheet.environment["date"][:10], sheet.environment["versions"]["torch"]
+    title = f"{device['name']}, measured {when}, torch {torch}"
     facts = [[fact["name"], value(fact).replace(" ", TIE), fact["source"]] for fact in sheet.facts]
     print_table(title, ("fact", "value", "source"), facts, console)
     headings, levels = level_rows(sheet)
-    print_table("levels of the memory hierarchy, in GB/s", headings, levels, console, whole=True)
-    loops = [
-        [name, rate(points[0][1]), binary(points[0][0])] for name, points in sheet.bandwidth.items() if len(points) == 1
-    ]
+    print_table("levels of the memory hierarchy, in GB/s", headings, levels, console, whole_cells=True)
+    curves = sheet.bandwidth.items()
+    loops = [[name, rate(points[0][1]), binary(points[0][0])] for name, points in curves if len(points) == 1]
     print_table("loops of STREAM", ("loop", "GB/s", "working set"), loops, console)
     print_limits(device, sheet.limits, console)
     sizes = sorted({size for points in sheet.transfers.values() for size, _ in points})
     by_size = {name: {point[0]: point[1] for point in points} for name, points in sheet.transfers.items()}
     rows = [[binary(size), *(rate(curve.get(size)) for curve in by_size.values())] for size in sizes]
-    print_table("transfers, in GB/s", ("bytes", *by_size), rows, console, whole=True)
+    print_table("transfers, in GB/s", ("bytes", *by_size), rows, console, whole_cells=True)
     links = [
         [" - ".join(map(str, link["between"])), link["link"], "yes" if link["peer_access"] else "no"]
         for link in sheet.links
     ]
     print_table("links", ("GPUs", "link", "peer access"), links, console)
     for line in remarks(sheet):
-        say(line, console)
+        print_wrapped(line, console)
 
 
 def value(fact: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from common.machine.limits import best, peer_rate
+from common.machine.limits import best_seconds, peer_rate
 
 SIZES = [4 << 10 << 2 * k for k in range(9)]  # bytes: 4 KiB to 256 MiB
 
@@ -26,4 +26,4 @@ def _rate(device: str, way: str, memory: str, size: int) -> float:
     host = torch.zeros(size, dtype=torch.uint8, pin_memory=memory == "pinned")
     there = torch.zeros(size, dtype=torch.uint8, device=device)
     target, source = (there, host) if way == "host to device" else (host, there)
-    return size / best(partial(target.copy_, source, non_blocking=True), device, "wall")
+    return size / best_seconds(partial(target.copy_, source, non_blocking=True), device, "wall")

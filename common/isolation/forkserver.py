@@ -28,8 +28,8 @@ VARIABLES = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",  # otherwise torch.compile leaves a pool of processes behind
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # otherwise the import asks CUDA, which no child can use then
 }
-_THERE_IS_ONE = "forkserver" in multiprocessing.get_all_start_methods()
-context: Any = multiprocessing.get_context("forkserver" if _THERE_IS_ONE else "spawn")
+_HAS_FORKSERVER = "forkserver" in multiprocessing.get_all_start_methods()
+context: Any = multiprocessing.get_context("forkserver" if _HAS_FORKSERVER else "spawn")
 _states: dict[str, dict[str, Any]] = {}  # of the module's one ForkServer, as it was for each set of modules
 _kind = "cpu"
 
@@ -45,10 +45,10 @@ def prefer(kind: str) -> None:
 
 def _switch(kind: str) -> None:
     """Make the module's ForkServer that of this set; the others keep running."""
-    one: Any = forkserver._forkserver
+    server: Any = forkserver._forkserver
     if kind not in _states:
-        _states[kind] = vars(forkserver.ForkServer()) if _states else vars(one)
-    one.__dict__ = _states[kind]
+        _states[kind] = vars(forkserver.ForkServer()) if _states else vars(server)
+    server.__dict__ = _states[kind]
     context.set_forkserver_preload(PRELOADED[kind])
 
 
@@ -60,13 +60,13 @@ def start(environment: dict[str, str]) -> None:
     kind = "cpu" if "TRITON_INTERPRET" in environment else _kind  # Triton reads it at import, which is the child's
     _give_caches()
     os.environ.update(VARIABLES)
-    if not _THERE_IS_ONE:
+    if not _HAS_FORKSERVER:
         return
     import resource  # not in Windows
 
-    if 0 <= (most := resource.getrlimit(resource.RLIMIT_NOFILE)[0]) < FEWEST_FILES:
-        allow = f"allow {FEWEST_FILES}, as by `ulimit -n {FEWEST_FILES}`"
-        raise OSError(errno.EMFILE, f"only {most} files may be open at once: {allow}")
+    if 0 <= (limit := resource.getrlimit(resource.RLIMIT_NOFILE)[0]) < FEWEST_FILES:
+        fix = f"allow {FEWEST_FILES}, as by `ulimit -n {FEWEST_FILES}`"
+        raise OSError(errno.EMFILE, f"only {limit} files may be open at once: {fix}")
     _switch(kind)
     resource_tracker.ensure_running()  # first, because starting it unblocks the signals
     with _block_signals():
@@ -94,7 +94,7 @@ def _connect(fds: Sequence[int]) -> tuple[int, int]:
         return forkserver._forkserver.connect_to_new_process(fds)
 
 
-if _THERE_IS_ONE:
+if _HAS_FORKSERVER:
     forkserver.connect_to_new_process = _connect
 
 
@@ -119,9 +119,9 @@ def _is_writable(path: Path) -> bool:
 
 def stop() -> None:
     """End the forkservers that run, and wait for their end. The next `start` starts a new one."""
-    one: Any = forkserver._forkserver
+    server: Any = forkserver._forkserver
     for kind in _states:
         _switch(kind)
-        if one._forkserver_pid is not None:
-            os.kill(one._forkserver_pid, signal.SIGKILL)
-            one._stop()
+        if server._forkserver_pid is not None:
+            os.kill(server._forkserver_pid, signal.SIGKILL)
+            server._stop()

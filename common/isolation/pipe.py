@@ -5,8 +5,8 @@ from enum import Enum
 from multiprocessing.connection import Connection
 from typing import Any
 
-Say = Callable[[str, float], None]  # a stage that was reached, and the fraction of it that is done
-LONG = -2.0  # said in place of a fraction: until the next word a library may compile (torch.compile), for minutes
+Report = Callable[[str, float], None]  # a stage that was reached, and the fraction of it that is done
+MAY_COMPILE = -2.0  # in place of a fraction: until the next report a library may compile (torch.compile), for minutes
 Ask = Callable[[str], Any]  # a question; the child waits for the answer
 
 
@@ -19,14 +19,14 @@ class End(Enum):
     ENDED = "ended"  # it left, could not be started, or was ended for what it did
 
 
-class Line:
-    """The child's end of the line to its parent, which ends a child that is silent for `deadline_s`."""
+class ParentPipe:
+    """The child's end of the pipe to its parent, which ends a child that is silent for `deadline_s`."""
 
     def __init__(self, pipe: Connection, deadline_s: float) -> None:
         self._pipe, self.deadline_s = pipe, deadline_s
 
     def __call__(self, stage: str, fraction: float) -> None:
-        self._pipe.send(("say", stage, fraction))
+        self._pipe.send(("progress", stage, fraction))
 
     def ask(self, question: str) -> Any:
         self._pipe.send(("ask", question))

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import psutil
 
-PATIENCE_S = 10.0  # a killed process may stay in the kernel this long while its memory is released
+KILL_TIMEOUT_S = 10.0  # a killed process may stay in the kernel this long while its memory is released
 PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37  # linux/prctl.h
 
 
@@ -31,16 +31,16 @@ def adopt_orphans(on: bool = True) -> bool:
     return bool(before.value)
 
 
-def end_all_but(kept: set[psutil.Process]) -> None:
+def end_all_but(survivors: set[psutil.Process]) -> None:
     """Kill all descendants except `kept`, also new ones, and wait for their end.
 
     Two looks must find none: a process that ends during a look hides its descendants.
     """
-    until, looks = time.monotonic() + PATIENCE_S, 0
-    while looks < 2 and time.monotonic() < until:
-        left = descendants() - kept
-        looks = 0 if left else looks + 1
-        for process in left:
+    deadline, looks = time.monotonic() + KILL_TIMEOUT_S, 0
+    while looks < 2 and time.monotonic() < deadline:
+        processes = descendants() - survivors
+        looks = 0 if processes else looks + 1
+        for process in processes:
             with suppress(psutil.Error):  # it has ended, or it has privileges of its own
                 process.kill()
             if hasattr(os, "WNOHANG"):

@@ -19,11 +19,11 @@ from multiprocessing import RawArray
 from pathlib import Path
 from typing import Any
 
-from common.isolation.pipe import End, Line
+from common.isolation.pipe import End, ParentPipe
 from common.isolation.worker import exit_text, one_line
 
-SHARE = 0.75  # of the parent's deadline, after which ranks without progress are asked where they are
-LOOK_S, REPLY_S = 0.05, 0.5  # between two looks at the ranks; for their replies
+DEADLINE_SHARE = 0.75  # of the parent's deadline, after which ranks without progress are asked where they are
+WATCH_INTERVAL_S, REPLY_S = 0.05, 0.5  # between two looks at the ranks; for their replies
 FORK_S = 0.001  # between two looks at whether all ranks have been forked
 FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')  # as faulthandler prints it, innermost first
 
@@ -36,91 +36,92 @@ class OutOfStep(BaseException):
     """The ranks no longer do the same: the group cannot go on. str() names the rank and what it did."""
 
 
-class RankLine(Line):
-    """A rank's line to the parent: only rank 0 reports progress and asks; every rank may fail."""
+class RankPipe(ParentPipe):
+    """A rank's pipe to the parent: only rank 0 reports progress and asks; every rank may fail."""
 
-    def __init__(self, line: Line, rank: int, steps: Any) -> None:
-        self._line, self._rank, self._steps = line, rank, steps
-        self.deadline_s = line.deadline_s
+    def __init__(self, parent: ParentPipe, rank: int, steps: Any) -> None:
+        self._parent, self._rank, self._steps = parent, rank, steps
+        self.deadline_s = parent.deadline_s
 
     def __call__(self, stage: str, fraction: float) -> None:
         self.step()
         if self._rank == 0:
-            self._line(stage, fraction)
+            self._parent(stage, fraction)
 
     def step(self) -> None:
         """This rank goes on."""
         self._steps[self._rank] += 1
 
     def ask(self, question: str) -> Any:
-        return self._line.ask(question)
+        return self._parent.ask(question)
 
     def fail(self, reason: str, end: End = End.RAISED) -> None:
-        self._line.fail(reason, end)
+        self._parent.fail(reason, end)
 
 
-class _Crew:
+class _RankGroup:
     """What the leader and its ranks share: steps, process numbers, whether each is done, files for their stacks."""
 
     def __init__(self, count: int, folder: str) -> None:
         self.steps, self.pids, self.done = RawArray("q", count), RawArray("q", count), RawArray("b", count)
         self.stacks = [Path(folder) / f"stack.{rank}" for rank in range(count)]
 
-    def watch(self, line: Line) -> None:
+    def watch(self, parent: ParentPipe) -> None:
         """Fail if a rank has ended early, or if no rank goes on.
 
         Exit codes are those that the launcher has found. To ask for one (as active_children does) would take it from
         the launcher, which asks in another thread and then fails.
         """
-        seen, since, children = [*self.steps], time.monotonic(), dict[int | None, Any]()
+        last_steps, last_step_s, children = [*self.steps], time.monotonic(), dict[int | None, Any]()
         while not all(self.done):
-            time.sleep(LOOK_S)
+            time.sleep(WATCH_INTERVAL_S)
             children |= {child.pid: child._popen for child in [*multiprocessing.process._children]}  # type: ignore[attr-defined]
             codes = {rank: children[pid].returncode for rank, pid in enumerate(self.pids) if pid in children}
-            gone = [rank for rank, code in codes.items() if code is not None and not self.done[rank]]
-            if gone:  # not first: what the launcher has ended because of another
-                rank = min(gone, key=lambda rank: codes[rank] == -signal.SIGTERM)
-                return line.fail(*_early_end(rank, codes[rank]))
-            if [*self.steps] != seen:
-                seen, since = [*self.steps], time.monotonic()
-            elif time.monotonic() - since > SHARE * line.deadline_s:
-                return line.fail(f"hung: {self.where()}", End.HUNG)
+            ended = [rank for rank, code in codes.items() if code is not None and not self.done[rank]]
+            if ended:  # not first: what the launcher has ended because of another
+                rank = min(ended, key=lambda rank: codes[rank] == -signal.SIGTERM)
+                return parent.fail(*_early_end(rank, codes[rank]))
+            if [*self.steps] != last_steps:
+                last_steps, last_step_s = [*self.steps], time.monotonic()
+            elif time.monotonic() - last_step_s > DEADLINE_SHARE * parent.deadline_s:
+                return parent.fail(f"hung: {self.rank_places()}", End.HUNG)
         return None
 
-    def where(self) -> str:
+    def rank_places(self) -> str:
         """Where each rank is; those that do not wait for others come first."""
         for pid in filter(None, self.pids):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGUSR1)
         time.sleep(REPLY_S)
-        places = [(*_place(path.read_text(errors="replace")), rank) for rank, path in enumerate(self.stacks)]
+        places = [(*_rank_place(path.read_text(errors="replace")), rank) for rank, path in enumerate(self.stacks)]
         return "; ".join(f"rank {rank} {place}" for _, place, rank in sorted(places, key=lambda place: place[0]))
 
 
 def _early_end(rank: int, code: int) -> tuple[str, End]:
-    often = ": often a message is longer than its buffer, or ranks call collectives in another order"
-    cause = f"rank {rank}: {exit_text(code)}{often if code == -signal.SIGABRT else ''}"
+    hint = ": often a message is longer than its buffer, or ranks call collectives in another order"
+    cause = f"rank {rank}: {exit_text(code)}{hint if code == -signal.SIGABRT else ''}"
     return cause, End.KILLED if code < 0 else End.ENDED
 
 
-def _place(stack: str) -> tuple[bool, str]:
+def _rank_place(stack: str) -> tuple[bool, str]:
     """(Whether this rank waits for others, where it is in words.)"""
     frames = [(Path(path), int(number), name) for path, number, name in FRAME.findall(stack)]
     if not frames:
         return False, "does not respond"
-    of_pair = [path.name.startswith(("baseline_", "optimized_")) for path, _, _ in frames]
-    inner = of_pair.index(True) if any(of_pair) else len(frames)
-    calls = [name for path, _, name in frames[:inner] if "distributed" in path.parts and name != "wrapper"]
-    if inner == len(frames):
-        waits = any(path.name == "ranks.py" for path, _, _ in frames)
-        return waits, "has come back and waits for the others" if waits else f"is in {frames[0][0].name}:{frames[0][1]}"
-    path, number, _ = frames[inner]
+    is_pair_file = [path.name.startswith(("baseline_", "optimized_")) for path, _, _ in frames]
+    pair_frame = is_pair_file.index(True) if any(is_pair_file) else len(frames)
+    calls = [name for path, _, name in frames[:pair_frame] if "distributed" in path.parts and name != "wrapper"]
+    if pair_frame == len(frames):
+        if any(path.name == "ranks.py" for path, _, _ in frames):
+            return True, "has come back and waits for the others"
+        return False, f"is in {frames[0][0].name}:{frames[0][1]}"
+    path, number, _ = frames[pair_frame]
     line = linecache.getline(str(path), number).strip()
     return bool(calls), f"{f'waits in {calls[0]}' if calls else 'is'} at {path.name}:{number}: {line}"
 
 
-def launch(function: Callable[..., Any], count: int, line: Line, *arguments: Any) -> Any:
-    """function(*arguments, RankLine) in `count` processes of one group; returns the result of rank 0.
+def launch(function: Callable[..., Any], count: int, parent: ParentPipe, *arguments: Any) -> Any:
+    """function(*arguments, RankPipe) in `count` processes of one group; returns the result of rank 0.
 
     The processes have the variables of torchrun (RANK, WORLD_SIZE, MASTER_ADDR ...). Raises RanksDied.
     """
@@ -129,39 +130,39 @@ def launch(function: Callable[..., Any], count: int, line: Line, *arguments: Any
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     with tempfile.TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True) as folder:
-        crew = _Crew(count, folder)
+        group = _RankGroup(count, folder)
         config = LaunchConfig(
             min_nodes=1, max_nodes=1, nproc_per_node=count, run_id="speed-of-light", rdzv_backend="c10d",
             rdzv_endpoint="127.0.0.1:0", local_addr="127.0.0.1", start_method="fork", max_restarts=0,
-            monitor_interval=LOOK_S, logs_specs=DefaultLogsSpecs(log_dir=folder),
+            monitor_interval=WATCH_INTERVAL_S, logs_specs=DefaultLogsSpecs(log_dir=folder),
         )  # fmt: skip
-        threading.Thread(target=crew.watch, args=(line,), daemon=True).start()
+        threading.Thread(target=group.watch, args=(parent,), daemon=True).start()
         try:
-            results: dict[int, Any] = elastic_launch(config, _rank)(function, arguments, line, crew)
+            results: dict[int, Any] = elastic_launch(config, _run_rank)(function, arguments, parent, group)
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
             reason, end = _early_end(rank, failure.exitcode)
-            line.fail(reason, end)
+            parent.fail(reason, end)
             raise RanksDied(reason) from None
-        if not all(crew.done):
-            raise RanksDied(f"rank {[*crew.done].index(0)}: {exit_text(0)}")
+        if not all(group.done):
+            raise RanksDied(f"rank {[*group.done].index(0)}: {exit_text(0)}")
         return results[0]
 
 
-def _rank(function: Callable[..., Any], arguments: tuple[Any, ...], line: Line, crew: _Crew) -> Any:
+def _run_rank(function: Callable[..., Any], arguments: tuple[Any, ...], parent: ParentPipe, group: _RankGroup) -> Any:
     rank = int(os.environ["RANK"])
-    crew.pids[rank] = os.getpid()
+    group.pids[rank] = os.getpid()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # the leader's handlers are the launcher's
         signal.signal(number, signal.SIG_DFL)
-    while not all(crew.pids):  # threads of the leader answer a rank that joins: a fork meanwhile may copy a held lock
+    while not all(group.pids):  # threads of the leader answer a rank that joins: a fork meanwhile may copy a held lock
         time.sleep(FORK_S)
-    with crew.stacks[rank].open("w") as file:
+    with group.stacks[rank].open("w") as file:
         faulthandler.register(signal.SIGUSR1, file=file, all_threads=False)
         try:
-            result = function(*arguments, RankLine(line, rank, crew.steps))
+            result = function(*arguments, RankPipe(parent, rank, group.steps))
         except BaseException as error:
-            line.fail(str(error) if isinstance(error, OutOfStep) else f"rank {rank}: {one_line(error)}")
+            parent.fail(str(error) if isinstance(error, OutOfStep) else f"rank {rank}: {one_line(error)}")
             raise
         faulthandler.unregister(signal.SIGUSR1)
-    crew.done[rank] = True
+    group.done[rank] = True
     return result if rank == 0 else None

@@ -20,12 +20,12 @@ from typing import Any
 import psutil
 
 from common.isolation import forkserver, interrupt
-from common.isolation.pipe import LONG, Ask, End, Line, Say
-from common.isolation.process_tree import PATIENCE_S, adopt_orphans, descendants, end_all_but
+from common.isolation.pipe import MAY_COMPILE, Ask, End, ParentPipe, Report
+from common.isolation.process_tree import KILL_TIMEOUT_S, adopt_orphans, descendants, end_all_but
 
 DEADLINE_S = 120.0  # without a sign of progress
-LONGER = 5  # times as long after LONG
-LOOK_S = 0.5  # how often a silent child's output file is checked
+COMPILE_FACTOR = 5  # times as long after MAY_COMPILE
+OUTPUT_CHECK_S = 0.5  # how often a silent child's output file is checked
 MOST_OUTPUT = 256 << 20  # bytes that a child may print, so that it cannot fill the disk
 LAST_OUTPUT = 1 << 16  # bytes in which the last line is searched
 NO_TO = "'int' object has no attribute 'to'"  # what a kernel's row.to(tl.int64) raises in Triton's interpreter
@@ -58,16 +58,16 @@ def call(
     function: Callable[..., Any],
     *arguments: Any,
     environment: dict[str, str] | None = None,
-    on_progress: Say = lambda stage, fraction: None,
+    on_progress: Report = lambda stage, fraction: None,
     on_question: Ask = lambda question: None,
     deadline_s: float = DEADLINE_S,
 ) -> Any:
-    """function(*arguments, line) in a child process; returns its result. line(stage, fraction) reports progress.
+    """function(*arguments, parent) in a child process; returns its result. parent(stage, fraction) reports progress.
 
-    line.ask(question) returns what `on_question` returns here. The child's `environment` is set before it imports
-    anything except torch. Raises ChildFailed if the child raises, dies, is silent for `deadline_s` (LONGER times that
-    after LONG), or prints too much. In all cases every process that was started below this one meanwhile is ended, so
-    only one call may run at a time.
+    parent.ask(question) returns what `on_question` returns here. The child's `environment` is set before it imports
+    anything except torch. Raises ChildFailed if the child raises, dies, is silent for `deadline_s` (COMPILE_FACTOR
+    times as long after MAY_COMPILE), or prints too much. In all cases every process that was started below this one
+    meanwhile is ended, so only one call may run at a time.
     """
     with ExitStack() as stack:
         stack.callback(adopt_orphans, adopt_orphans())  # restores the previous state
@@ -75,16 +75,16 @@ def call(
             forkserver.start(environment or {})
             folder = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))
             (log := Path(folder) / "output").touch()
-        kept = descendants()
-        ours, theirs = forkserver.context.Pipe()
-        child = theirs, log, deadline_s, function, arguments, environment or {}
-        process = forkserver.context.Process(target=_child, args=child)
-        stack.callback(ours.close)
-        stack.callback(_end_tree, process, kept)  # runs first
+        earlier_processes = descendants()
+        parent_end, child_end = forkserver.context.Pipe()
+        child_arguments = child_end, log, deadline_s, function, arguments, environment or {}
+        process = forkserver.context.Process(target=_run_child, args=child_arguments)
+        stack.callback(parent_end.close)
+        stack.callback(_end_tree, process, earlier_processes)  # runs first
         with _start_errors(), interrupt.interruptible():  # the forkserver may still be importing torch
             process.start()
-        theirs.close()
-        return _wait_for_result(process, ours, log, on_progress, on_question, deadline_s)
+        child_end.close()
+        return _wait_for_result(process, parent_end, log, on_progress, on_question, deadline_s)
 
 
 @contextmanager
@@ -99,34 +99,34 @@ def _start_errors() -> Iterator[None]:
 
 
 def _wait_for_result(
-    process: Any, pipe: Connection, log: Path, on_progress: Say, on_question: Ask, deadline_s: float
+    process: Any, pipe: Connection, log: Path, on_progress: Report, on_question: Ask, deadline_s: float
 ) -> Any:
-    last_report_s, patience_s = time.monotonic(), deadline_s
+    last_report_s, timeout_s = time.monotonic(), deadline_s
     while True:
-        left = last_report_s + patience_s - time.monotonic()
+        remaining_s = last_report_s + timeout_s - time.monotonic()
         if log.stat().st_size > MOST_OUTPUT:
             raise ChildFailed(f"printed more than {MOST_OUTPUT >> 20} MiB")
         try:
             with interrupt.interruptible():
-                ready = wait([pipe, process.sentinel], min(max(left, 0.0), LOOK_S))
-                kind, *content = pipe.recv() if pipe in ready else ("",)
+                ready_ends = wait([pipe, process.sentinel], min(max(remaining_s, 0.0), OUTPUT_CHECK_S))
+                kind, *content = pipe.recv() if pipe in ready_ends else ("",)
         except Exception:  # noqa: BLE001 (the pipe has ended, in mid-message perhaps, or holds no message of ours)
             raise _child_failure(process, log) from None
         if kind == "result":
             return content[0]
         if kind == "error":
             raise ChildFailed(*content)
-        if kind == "say":
+        if kind == "progress":
             stage, fraction = content
-            last_report_s, patience_s = time.monotonic(), deadline_s * (LONGER if fraction == LONG else 1)
-            on_progress(stage, 0.0 if fraction == LONG else fraction)
+            last_report_s, timeout_s = time.monotonic(), deadline_s * (COMPILE_FACTOR if fraction == MAY_COMPILE else 1)
+            on_progress(stage, 0.0 if fraction == MAY_COMPILE else fraction)
         elif kind == "ask":
             with suppress(OSError):  # the child that asked has ended, which the next turn of this loop finds
                 pipe.send(on_question(*content))
         elif not process.is_alive() and not pipe.poll():
             raise _child_failure(process, log)
-        elif left <= 0:  # though it was listened to: this process may have been stopped for as long
-            raise ChildFailed(f"hung: no progress for {patience_s:.0f} s", End.HUNG)
+        elif remaining_s <= 0:  # though it was listened to: this process may have been stopped for as long
+            raise ChildFailed(f"hung: no progress for {timeout_s:.0f} s", End.HUNG)
 
 
 def _child_failure(process: Any, log: Path) -> ChildFailed:
@@ -134,7 +134,7 @@ def _child_failure(process: Any, log: Path) -> ChildFailed:
     process.join(5)
     code = process.exitcode
     how = "closed its pipe or wrote to it" if code is None else exit_text(code)
-    return ChildFailed(how + _last_words(log), End.KILLED if code is not None and code < 0 else End.ENDED)
+    return ChildFailed(how + _last_output_line(log), End.KILLED if code is not None and code < 0 else End.ENDED)
 
 
 def exit_text(code: int) -> str:
@@ -145,7 +145,7 @@ def exit_text(code: int) -> str:
     return f"killed by {name}" + (": often the system had no memory left" if name == "SIGKILL" else "")
 
 
-def _last_words(log: Path) -> str:
+def _last_output_line(log: Path) -> str:
     """The printable part of the last non-empty line, in brackets."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - LAST_OUTPUT))
@@ -154,21 +154,21 @@ def _last_words(log: Path) -> str:
     return f" ({line})" if line else ""
 
 
-def _end_tree(process: Any, kept: set[psutil.Process]) -> None:
+def _end_tree(process: Any, survivors: set[psutil.Process]) -> None:
     """End the child and all that it has started."""
     if process.pid is None:  # interrupted during the start: the forkserver may be about to fork it
         forkserver.stop()
-    end_all_but(kept)
+    end_all_but(survivors)
     if process.pid is not None:
-        process.join(PATIENCE_S)
+        process.join(KILL_TIMEOUT_S)
 
 
-def _child(
+def _run_child(
     pipe: Connection, log: Path, deadline_s: float, function: Callable, arguments: tuple, environment: dict[str, str]
 ) -> None:
     try:
         _prepare_process(log, environment)
-        result = function(*arguments, Line(pipe, deadline_s))
+        result = function(*arguments, ParentPipe(pipe, deadline_s))
     except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
         traceback.print_exc()
         pipe.send(("error", one_line(error), End.RAISED))

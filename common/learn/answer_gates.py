@@ -29,7 +29,7 @@ from common.learn.forecast_score import off
 from common.learn.gate import Gate
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import load
-from common.show.quoted_figures import newest
+from common.show.quoted_figures import newest_figure
 from common.traffic.call import count
 
 DEADLINE_S = 20.0
@@ -50,7 +50,7 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
 Gates = list[Gate]
 
 
-def _constants(exercise: Exercise, path: Path, line: worker.Line) -> Gates:
+def _constants(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
     """Constants of the file, each against its table."""
     module, results = load(path), Gates()
     for name, table in exercise.answers.items():
@@ -92,7 +92,7 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
     low, high = value
     if high / low > widest * (1 + 1e-9):  # 0.27 / 0.18 is a little more than 1.5
         return Gate(name, False, f"a range of a factor {high / low:.1f} says little: at most {widest:g}")
-    figure = newest(table["figure"])
+    figure = newest_figure(table["figure"])
     number = re.match(r"[\d.]+", figure)
     if not number:
         return Gate(name, None, f"the figure is {figure}: nothing recorded is of the course as it is now")
@@ -105,11 +105,11 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
     return Gate(name, holds, text + why, scored=(low, high, right))
 
 
-def _counts(exercise: Exercise, path: Path, line: worker.Line) -> Gates:
+def _counts(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
     """Functions of a size, against the traffic counter, at all sizes of the program."""
     file = exercise.folder / "cases/program.py"
     program, reader, results = load(file), load(path), Gates()
-    sent = _sends(exercise, file, program.SIZES, line)
+    sent = _sends(exercise, file, program.SIZES, parent)
     for name, table in exercise.answers.items():
         function, run = getattr(reader, name, None), table.get("run", "run")
         if not inspect.isfunction(function):
@@ -135,18 +135,20 @@ def _count_text(value: Any, counted: float) -> str:
     return f"you say {value:,.10g}, counted {counted:,.0f}: {off(value, counted)}"
 
 
-def _sends(exercise: Exercise, file: Path, sizes: dict[str, dict[str, Any]], line: worker.Line) -> dict[Any, Any]:
+def _sends(
+    exercise: Exercise, file: Path, sizes: dict[str, dict[str, Any]], parent: worker.ParentPipe
+) -> dict[Any, Any]:
     """(size, `run`) -> what a process sends, of a program whose sizes say how many `ranks` there are."""
     runs, sends_of = sorted({table.get("run", "run") for table in exercise.answers.values()}), dict[Any, Any]()
     for key, size in sizes.items():
         if "ranks" in size:
             arguments = {name: value for name, value in size.items() if name != "ranks"}
-            (of_size,) = multi_process.count([(file, run) for run in runs], [arguments], size["ranks"], line)
+            (of_size,) = multi_process.count([(file, run) for run in runs], [arguments], size["ranks"], parent)
             sends_of |= {(key, run): sends for run, sends in zip(runs, of_size, strict=True)}
     return sends_of
 
 
-def _cases(exercise: Exercise, path: Path, line: worker.Line) -> Gates:
+def _cases(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
     """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant."""
     reader, results = load(path), Gates()
     if not inspect.isfunction(getattr(reader, "is_honest", None)):

@@ -8,7 +8,7 @@ import torch
 from common.checks import stress
 from common.checks.arrays import to_float64
 from common.checks.poisoned_memory import filled_memory
-from common.isolation.pipe import Say
+from common.isolation.pipe import Report
 from common.learn.access_trace import (
     AccessTrace,
     Arrays,
@@ -31,7 +31,7 @@ ANY = 1e30  # only NaN and infinity differ
 HARD_TOO = f"On ordinary values it is right, but hard values count, too: {HARD}"
 
 
-def diagnose(pair: Pair, failure: WrongAnswer, say: Say) -> str:
+def diagnose(pair: Pair, failure: WrongAnswer, report: Report) -> str:
     """What is wrong with an answer of the pair's variant, and what it looks like where Triton interprets."""
     try:
         arrays, answers, trace = run_traced(pair, failure.size)
@@ -60,17 +60,17 @@ def _on_hard_values(pair: Pair, failure: WrongAnswer) -> str:
     return first and f"{failure.where(pair)}. {sentence(first)}"
 
 
-def bounds(pair: Pair, size: str, say: Say) -> str:
+def bounds(pair: Pair, size: str, report: Report) -> str:
     """What a right answer of the pair's variant at a size owes to luck: which lane is last, what masked lanes hold."""
     arrays, _, trace = run_traced(pair, size)
     return no_launch(trace) or racing_stores(trace.stores, arrays) or _undefined_lanes(pair, size, trace)
 
 
-def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:
+def all_bounds(pair: Pair, sizes: Sequence[str], report: Report) -> str:
     """The same at several sizes, in one process: the first of them that owes something to luck."""
     for number, size in enumerate(sizes):
-        say(size, number / len(sizes))
-        if problem := bounds(pair, size, say):
+        report(size, number / len(sizes))
+        if problem := bounds(pair, size, report):
             return f"at size {size_text(size, pair)}: {problem}"
     return ""
 
@@ -86,7 +86,7 @@ def run_traced(
     torch.manual_seed(0)
     inputs = oracle.inputs(**pair.sizes[size], device="cpu")
     if draw:
-        stress.write(draw, inputs)
+        stress.write_draw(draw, inputs)
     inputs |= {name: with_margins(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     want = getattr(oracle, "reference", oracle.run)(**(to_float64(inputs) if draw else inputs))
     answers: list[Any] = []
@@ -105,7 +105,7 @@ def _first_difference(pair: Pair, answers: Answers, trace: AccessTrace, draw: st
     """`first_mismatch` of the first output that has one. Of large values only NaN and infinity are compared."""
     for number, (out, right) in enumerate(answers):
         if out.shape == right.shape:
-            near = ANY if draw in stress.LARGE else COARSE if out.element_size() < 4 else FINE
+            near = ANY if draw in stress.LARGE_DRAWS else COARSE if out.element_size() < 4 else FINE
             name, want = output(pair, number, len(answers)), right.to(out.dtype).double()  # infinite if it must be
             is_fresh = out.untyped_storage().data_ptr() in trace.empty
             difference = first_mismatch(name, out, want, trace.accesses, near, _scale(want) if draw else 1.0, is_fresh)

@@ -1,11 +1,13 @@
-"""An exercise, as its folder has it: exercise.toml, start.py, solution.py, wrong/*.py, alternatives/*.py."""
+"""An exercise, as its folder has it: exercise.toml, start.py, solution.py, alternatives/*.py."""
 
 import hashlib
 import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, ValidationError, convert
 
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError, suggestions
@@ -24,11 +26,22 @@ class ExerciseError(UserError):
     """An exercise that does not exist, or whose files are not what they should be."""
 
 
+class Mistake(Struct, frozen=True, forbid_unknown_fields=True):
+    """A wrong answer, as (find, replace) edits of the file `of`. Tests judge it; nothing else reads it.
+
+    `says`: the gate at which it fails, and a pattern of what is said there.
+    """
+
+    says: Annotated[str, Meta(pattern=r"^\w+: .")]
+    edits: Annotated[list[tuple[str, str]], Meta(min_length=1)]
+    of: str = "solution"  # or "start", or an alternative's name
+
+
 @dataclass(frozen=True)
 class Exercise:
     """`id`: `ch1/coalesce`. `gates`: what a kernel must keep, by gate. `answers`: of other kinds, what is asked.
 
-    `wrong`: name -> {"gate": ..., "says": ...}, what each file under wrong/ must get. `order`: within the chapter.
+    `wrong`: wrong answers by name. `order`: within the chapter.
     """
 
     id: str
@@ -44,7 +57,7 @@ class Exercise:
     needs: tuple[str, ...] = ()
     gates: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    wrong: dict[str, dict[str, str]] = field(default_factory=dict)
+    wrong: dict[str, Mistake] = field(default_factory=dict)
 
     @property
     def start(self) -> Path:
@@ -53,6 +66,10 @@ class Exercise:
     @property
     def solution(self) -> Path:
         return self.folder / "solution.py"
+
+    def changed_file(self, mistake: Mistake) -> Path:
+        """What a wrong answer is made of."""
+        return self.folder / ("" if mistake.of in ("start", "solution") else "alternatives") / f"{mistake.of}.py"
 
     @property
     def work(self) -> Path:
@@ -105,7 +122,8 @@ def read(path: Path) -> Exercise:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         data |= {key: " ".join(data[key].split()) for key in ("title", "objective")}
         hints = tuple(" ".join(hint.split()) for hint in data["hints"])
-        data |= {"hints": hints, "needs": tuple(data.get("needs", ()))}
+        wrong = {name: _mistake(name, table) for name, table in data.get("wrong", {}).items()}
+        data |= {"hints": hints, "needs": tuple(data.get("needs", ())), "wrong": wrong}
         made = Exercise(f"{path.parent.parent.name}/{path.parent.name}", path.parent, **data)
     except KeyError as error:
         raise ExerciseError(f"{path}: lacks {error}") from None
@@ -114,6 +132,14 @@ def read(path: Path) -> Exercise:
         raise ExerciseError(f"{path}: {text}") from None
     _check(made)
     return made
+
+
+def _mistake(name: str, table: Any) -> Mistake:
+    """Raises ValueError."""
+    try:
+        return convert(table, Mistake)
+    except ValidationError as error:
+        raise ValueError(f"wrong.{name}: {error}") from None
 
 
 def _check(made: Exercise) -> None:
@@ -133,5 +159,5 @@ def _check(made: Exercise) -> None:
     require(made.kind in KERNELS or not made.gates, "only kernels have gates: others have answers")
     for file in (made.start, made.solution):
         require(file.is_file(), f"lacks {file.name} beside it")
-    files = {path.stem for path in (made.folder / "wrong").glob("*.py")}
-    require(files == set(made.wrong), f"wrong/ has {sorted(files)}, the tables [wrong.*] say {sorted(made.wrong)}")
+    for name, mistake in made.wrong.items():
+        require(made.changed_file(mistake).is_file(), f"wrong.{name}: there is no {mistake.of!r} to change")

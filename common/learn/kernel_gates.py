@@ -26,7 +26,7 @@ from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover
 from common.pairs.source import has_no_launch
 from common.pairs.syntax import ContractError
-from common.record.outcome import BELIEVED, FAILED, Cause, Finding, Verdict
+from common.record.outcome import FAILED, WITH_SPEEDUP, Cause, Finding, Verdict
 from common.record.result import PairResult
 from common.show.formats import digits, seconds
 from common.show.words import text, word
@@ -129,7 +129,7 @@ def _functions(path: Path) -> dict[str, str]:
 def _right(pair: Pair, folder: Path, path: Path, memory: MemcheckResult = NOTHING) -> Gate:
     """`memory`: when addresses were looked at, before the harness judges."""
     row = _result(pair, check_only=True).rows[0]
-    if row.verdict in (Verdict.VERIFIED, *BELIEVED):
+    if row.verdict in (Verdict.VERIFIED, *WITH_SPEEDUP):
         try:
             problem = "" if pair.ranks > 1 else _in_child(diagnosis.all_bounds, pair, pair.check_sizes)
         except worker.ChildFailed as death:

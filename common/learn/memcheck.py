@@ -68,9 +68,9 @@ def memcheck(pair: Pair) -> MemcheckResult:
     return result
 
 
-def _memcheck(pair: Pair, say: worker.Say) -> MemcheckResult:
+def _memcheck(pair: Pair, report: worker.Report) -> MemcheckResult:
     for number, size in enumerate(pair.check_sizes):
-        say(size, number / len(pair.check_sizes))
+        report(size, number / len(pair.check_sizes))
         at = f"at size {size_text(size, pair)}: "
         try:
             if problem := _run(pair, size):

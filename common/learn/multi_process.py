@@ -15,11 +15,11 @@ import torch
 import torch.distributed as dist
 
 from common.checks.arrays import tensors
-from common.checks.comm_bytes import Sent
+from common.checks.comm_bytes import CommCounter
 from common.checks.poisoned_memory import filled_memory
-from common.engine.ranks import LONG, Ranks
+from common.engine.ranks import GROUP_TIMEOUT, Ranks
 from common.isolation import worker
-from common.isolation.rank_launcher import RankLine, launch
+from common.isolation.rank_launcher import RankPipe, launch
 from common.learn.gate import Gate
 from common.pairs.pair import Pair, load
 
@@ -40,18 +40,18 @@ class Sends:
     early: bool
 
 
-def count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], ranks: int, line: worker.Line) -> Any:
+def count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], ranks: int, parent: worker.ParentPipe) -> Any:
     """[size][target] -> Sends, by so many processes below this one, which is a child itself. Raises RanksDied."""
-    return launch(_count, ranks, line, targets, sizes)
+    return launch(_count, ranks, parent, targets, sizes)
 
 
-def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], line: RankLine) -> list[list[Sends]]:
+def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], parent: RankPipe) -> list[list[Sends]]:
     """In the process of a rank."""
-    dist.init_process_group("gloo", timeout=LONG)
-    ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), line)
+    dist.init_process_group("gloo", timeout=GROUP_TIMEOUT)
+    ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), parent)
     modules, counts = {path: load(path) for path, _ in targets}, []
     for number, size in enumerate(sizes):
-        line("count", number / len(sizes))
+        parent("count", number / len(sizes))
         counts.append([_sends(ranks, modules[path], run, size) for path, run in targets])
     dist.destroy_process_group()
     return counts
@@ -59,8 +59,8 @@ def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], line: 
 
 def _sends(ranks: Ranks, module: Any, run: str, size: Mapping[str, Any]) -> Sends:
     torch.manual_seed(0)
-    inputs = module.inputs(**size, **ranks.place, device="cpu")
-    with filled_memory(), Sent() as sent:
+    inputs = module.inputs(**size, **ranks.rank_arguments, device="cpu")
+    with filled_memory(), CommCounter() as sent:
         ranks.stagger(random.Random(0))
         answer = getattr(module, run)(**inputs)
     early = any(bool(tensor.isnan().any()) for _, tensor in tensors(answer))
@@ -69,10 +69,10 @@ def _sends(ranks: Ranks, module: Any, run: str, size: Mapping[str, Any]) -> Send
     return Sends(*map(max, zip(*ranks.share(counts, "sent"), strict=True)))
 
 
-def trial(pair: Pair, line: worker.Line) -> Any:
+def trial(pair: Pair, parent: worker.ParentPipe) -> Any:
     """[check size][version] -> Sends, from a child process. Raises RanksDied."""
     sizes = [pair.sizes[size] for size in pair.check_sizes]
-    return count([(version.path, "run") for version in pair.versions], sizes, pair.ranks, line)
+    return count([(version.path, "run") for version in pair.versions], sizes, pair.ranks, parent)
 
 
 def gate(wanted: Mapping[str, float], counts: Sequence[tuple[Sends, Sends]]) -> Gate:

@@ -88,10 +88,10 @@ def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: G
 
 def _why_too_many(traffic: Traffic, unit: float, often: Callable[[], str]) -> str:
     """Why a kernel asks for more sectors than needed: its lanes lie apart, or it asks for arrays more than once."""
-    useful = traffic.asked_bytes / traffic.sector_bytes
+    useful = traffic.requested_bytes / traffic.sector_bytes
     if useful < APART:
         return f"uses only {useful:.0%} of each sector: are the lanes of a warp side by side?"
-    what = f"reads and writes {digits(traffic.asked_bytes / unit)}x of the bytes that are needed"
+    what = f"reads and writes {digits(traffic.requested_bytes / unit)}x of the bytes that are needed"
     what = what if useful > USED else f"uses {useful:.0%} of each sector and {what}"
     return ": it ".join(filter(None, [what, often()]))
 
@@ -105,7 +105,7 @@ def repeats(pair: Pair, size: str) -> str:
     return text
 
 
-def _repeats(pair: Pair, size: str, say: worker.Say) -> str:
+def _repeats(pair: Pair, size: str, report: worker.Report) -> str:
     arrays, _, trace = run_traced(pair, size)
     named = {array.data_ptr(): name for name, array in reversed([*arrays.items()])}  # the first name of several
     phrases = []

@@ -37,42 +37,42 @@ class Snapshot:
 
 
 @contextmanager
-def watch(uuid: str | None, tell: Callable[[dict[str, str]], None], on: bool = True) -> Iterator[dict[str, str]]:
+def watch(uuid: str | None, on_load: Callable[[dict[str, str]], None], on: bool = True) -> Iterator[dict[str, str]]:
     """Yields a dict that is filled at the end: process -> what it did meanwhile. `tell` gets each finding at once."""
     load: dict[str, str] = {}
     if not on:
         yield load
         return
     before = take_snapshot(uuid)
-    tell(before.at_work)
+    on_load(before.at_work)
     yield load
     load |= load_between(before, take_snapshot(uuid))
-    tell(load)
+    on_load(load)
 
 
 def take_snapshot(uuid: str | None) -> Snapshot:
     """The processes now. `uuid`: of the GPU that is measured, or None."""
-    ours, ours_s = {psutil.Process(), *descendants()}, 0.0
+    our_processes, ours_s = {psutil.Process(), *descendants()}, 0.0
     others: dict[psutil.Process, float] = {}
     for process in psutil.process_iter(["cpu_times", "cmdline", "ppid"]):
         times = process.info["cpu_times"]  # None if this user may not see it
-        if times and process in ours:
+        if times and process in our_processes:
             ours_s += sum(getattr(times, field, 0.0) for field in SELF_TIMES)
         elif times:
             others[process] = times.user + times.system
-    gpu = _on_gpu(uuid, {process.pid for process in ours}) if uuid else {}
+    gpu = _gpu_processes(uuid, {process.pid for process in our_processes}) if uuid else {}
     return Snapshot(time.monotonic(), _busy_s(), ours_s, others, gpu | _other_runs(others))
 
 
 def load_between(before: Snapshot, after: Snapshot) -> dict[str, str]:
     """Process -> what it did to this machine between two snapshots."""
     elapsed_s = after.at_s - before.at_s
-    cores = {who: (spent - before.others.get(who, 0.0)) / elapsed_s for who, spent in after.others.items()}
-    busy = {who: share for who, share in cores.items() if share > BUSY_CORES}
-    load = {_name(who.pid): f"kept {share:.1f} cores busy" for who, share in busy.items()}
-    rest = (after.busy_s - before.busy_s - after.ours_s + before.ours_s) / elapsed_s - sum(busy.values())
-    if rest > max(BUSY_CORES, BUSY_SHARE * (os.cpu_count() or 1)):  # of ended, invisible, or many small processes
-        load["other processes"] = f"kept {rest:.1f} cores busy"
+    cores = {process: (cpu_s - before.others.get(process, 0.0)) / elapsed_s for process, cpu_s in after.others.items()}
+    busy = {process: share for process, share in cores.items() if share > BUSY_CORES}
+    load = {_process_name(process.pid): f"kept {share:.1f} cores busy" for process, share in busy.items()}
+    rest_cores = (after.busy_s - before.busy_s - after.ours_s + before.ours_s) / elapsed_s - sum(busy.values())
+    if rest_cores > max(BUSY_CORES, BUSY_SHARE * (os.cpu_count() or 1)):  # of ended, invisible, or many small processes
+        load["other processes"] = f"kept {rest_cores:.1f} cores busy"
     return load | before.at_work | after.at_work
 
 
@@ -89,17 +89,19 @@ def _other_runs(others: Collection[psutil.Process]) -> dict[str, str]:
     servers = {process.pid for process, command in commands.items() if all(words in command for words in SERVER)}
     at_work = {process.info["ppid"] for process in others} & servers
     runs = {process.info["ppid"] for process in others if process.pid in at_work} - servers
-    return {_name(pid): "is also measuring pairs of the course" for pid in runs}
+    return {_process_name(pid): "is also measuring pairs of the course" for pid in runs}
 
 
-def _on_gpu(uuid: str, ours: set[int]) -> dict[str, str]:
+def _gpu_processes(uuid: str, our_pids: set[int]) -> dict[str, str]:
     with suppress(pynvml.NVMLError):  # some virtual GPUs do not report it, and a GPU broken by a pair cannot
         processes = pynvml.nvmlDeviceGetComputeRunningProcesses(nvml_handle(uuid))
-        return {_name(process.pid): "also uses this GPU" for process in processes if process.pid not in ours}
+        return {
+            _process_name(process.pid): "also uses this GPU" for process in processes if process.pid not in our_pids
+        }
     return {}
 
 
-def _name(pid: int) -> str:
+def _process_name(pid: int) -> str:
     """A process in words: its name, a Python program's file, its number."""
     try:
         process = psutil.Process(pid)

@@ -20,8 +20,8 @@ LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to 
 LEAST_FLUSH_S = 200e-6  # on a shared host one call may take far longer than usual
 LONGEST_FLUSH_S = 20e-3  # if issuing takes longer, the time includes the waiting, and a note says so
 Call = Callable[[], Any]
-Together = Callable[[str], None]  # called right before the start: a barrier, in a group of processes
-Look = Callable[[Any], Any]  # examines what a call returned, as soon as the clock has stopped
+Barrier = Callable[[str], None]  # called right before the start: a barrier, in a group of processes
+Inspect = Callable[[Any], Any]  # examines what a call returned, as soon as the clock has stopped
 
 
 def synchronize(device: str) -> None:
@@ -36,8 +36,8 @@ class Sample:
 
     `seconds`: of the call. `host_s`: until the call returned. `tail_s`: from the clock's stop until the device was
     idle. `idle_s`: the cost of a synchronization without pending work. `cores`: how many cores this process kept busy.
-    `waited`: the device may have waited for the host, so `seconds` may be the host's time. `seen`: what `look`
-    returned. `by_rank`: in a group of processes, the seconds of each; `seconds` is the largest.
+    `device_waited`: the device may have waited for the host, so `seconds` may be the host's time. `inspection`: what
+    `inspect` returned. `by_rank`: in a group of processes, the seconds of each; `seconds` is the largest.
     """
 
     seconds: float
@@ -45,17 +45,17 @@ class Sample:
     tail_s: float
     cores: float
     outputs: Any
-    waited: bool = False
-    seen: Any = None
+    device_waited: bool = False
+    inspection: Any = None
     idle_s: float = 0.0
     by_rank: tuple[float, ...] = ()
 
 
-def _no_wait(device: str) -> None:
+def _no_barrier(device: str) -> None:
     pass
 
 
-def _no_look(outputs: Any) -> None:
+def _no_inspection(outputs: Any) -> None:
     return None
 
 
@@ -64,35 +64,37 @@ class WallClock:
 
     name = "wall"
 
-    def __init__(self, device: str, together: Together = _no_wait) -> None:
-        self._device, self._together = device, together
+    def __init__(self, device: str, barrier: Barrier = _no_barrier) -> None:
+        self._device, self._barrier = device, barrier
 
-    def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
+    def sample(
+        self, calls: list[Call], host_s: float = 0.0, calls_after: int = 0, inspect: Inspect = _no_inspection
+    ) -> Sample:
         """Mean seconds of the calls, made one after the other.
 
-        The clock stops while `look` examines the answer of one call; `after` further calls follow it.
+        The clock stops while `inspect` examines the answer of one call; `calls_after` further calls follow it.
         """
-        first, rest = calls[: len(calls) - after], calls[len(calls) - after :]
-        outputs, *spent = self._time(first)
-        seen = look(outputs)
+        first, rest = calls[: len(calls) - calls_after], calls[len(calls) - calls_after :]
+        outputs, *durations = self._time(first)
+        inspection = inspect(outputs)
         if rest:
-            spent = [a + b for a, b in zip(spent, self._time(rest)[1:], strict=True)]
-        seconds, host_s, busy_s = spent
-        return Sample(seconds / len(calls), host_s / len(calls), 0.0, busy_s / seconds, outputs, seen=seen)
+            durations = [a + b for a, b in zip(durations, self._time(rest)[1:], strict=True)]
+        seconds, host_s, busy_s = durations
+        return Sample(seconds / len(calls), host_s / len(calls), 0.0, busy_s / seconds, outputs, inspection=inspection)
 
     def _time(self, calls: list[Call]) -> tuple[Any, float, float, float]:
         """(The last call's answer, seconds until all were done, seconds until all had returned, CPU seconds.)"""
         synchronize(self._device)
-        self._together(self._device)
+        self._barrier(self._device)
         synchronize(self._device)
-        busy, start = _cpu_time(), now()
+        cpu_start, start = _cpu_time(), now()
         for call in calls[:-1]:
             call()
         outputs = calls[-1]()
         returned = now()
         synchronize(self._device)
         stop = now()
-        return outputs, stop - start, returned - start, _cpu_time() - busy
+        return outputs, stop - start, returned - start, _cpu_time() - cpu_start
 
 
 class DeviceClock:
@@ -105,8 +107,8 @@ class DeviceClock:
 
     name = "device"
 
-    def __init__(self, device: str, together: Together = _no_wait) -> None:
-        self._device, self._together = device, together
+    def __init__(self, device: str, barrier: Barrier = _no_barrier) -> None:
+        self._device, self._barrier = device, barrier
         l2 = torch.cuda.get_device_properties(device).L2_cache_size
         self._flushed = torch.zeros(max(2 * l2, 32 << 20) // 4, device=device)
         self._sum = torch.zeros((), device=device)
@@ -124,25 +126,27 @@ class DeviceClock:
         for _ in range(times):
             _sum(self._flushed, dim=0, out=self._sum)
 
-    def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
+    def sample(
+        self, calls: list[Call], host_s: float = 0.0, calls_after: int = 0, inspect: Inspect = _no_inspection
+    ) -> Sample:
         """Device seconds of one call that the host is expected to need `host_s` to issue."""
         (call,) = calls
         _synchronize(self._device)
         self._flush(2 + int((LEAST_FLUSH_S + 1.5 * min(host_s, LONGEST_FLUSH_S)) / self._gain_s))
-        self._together(self._device)
+        self._barrier(self._device)
         _record(self._start)
         start = now()
         outputs = call()
         returned = now()
         _record(self._stop)
-        waited = _query(self._start)  # the device began before everything was issued
+        device_waited = _query(self._start)  # the device began before everything was issued
         _wait(self._stop)
         stopped = now()
         _synchronize(self._device)
         idle = now()
         _synchronize(self._device)
         idle_s, seconds = now() - idle, _elapsed_ms(self._start, self._stop) * 1e-3
-        return Sample(seconds, returned - start, idle - stopped, 1.0, outputs, waited, look(outputs), idle_s)
+        return Sample(seconds, returned - start, idle - stopped, 1.0, outputs, device_waited, inspect(outputs), idle_s)
 
 
 class GroupClock:
@@ -154,19 +158,21 @@ class GroupClock:
     def __init__(self, clock: "WallClock | DeviceClock", share: Callable[[Any, str], list[Any]]) -> None:
         self.name, self._clock, self._share = clock.name, clock, share
 
-    def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
+    def sample(
+        self, calls: list[Call], host_s: float = 0.0, calls_after: int = 0, inspect: Inspect = _no_inspection
+    ) -> Sample:
         """One sample, the same in all processes, except for the answer."""
-        sample = self._clock.sample(calls, host_s, after, look)
-        names = ("seconds", "host_s", "tail_s", "cores", "idle_s", "waited")
-        every = list(zip(*self._share([getattr(sample, name) for name in names], "sample"), strict=True))
-        return replace(sample, **dict(zip(names, map(max, every), strict=True)), by_rank=every[0])
+        sample = self._clock.sample(calls, host_s, calls_after, inspect)
+        names = ("seconds", "host_s", "tail_s", "cores", "idle_s", "device_waited")
+        rank_values = list(zip(*self._share([getattr(sample, name) for name in names], "sample"), strict=True))
+        return replace(sample, **dict(zip(names, map(max, rank_values), strict=True)), by_rank=rank_values[0])
 
 
 Clock = WallClock | DeviceClock | GroupClock
 
 
-def make_clock(name: str, device: str, together: Together = _no_wait) -> WallClock | DeviceClock:
-    return DeviceClock(device, together) if name == "device" else WallClock(device, together)
+def make_clock(name: str, device: str, barrier: Barrier = _no_barrier) -> WallClock | DeviceClock:
+    return DeviceClock(device, barrier) if name == "device" else WallClock(device, barrier)
 
 
 def host_seconds(call: Call, device: str, times: int = 3) -> float:

@@ -39,7 +39,7 @@ def default_device() -> str:
     return "cuda:0" if has_gpu() else "cpu"
 
 
-def device_named(text: str) -> str:
+def full_device_name(text: str) -> str:
     """The full name of a device: cpu, or cuda:N (`cuda` stands for cuda:0). Raises ValueError with one line."""
     if not (match := re.fullmatch(r"cpu|cuda(?::(\d{1,4}))?", text)):
         raise ValueError(f"device {text!r}: it must be cpu or cuda:N")
@@ -50,7 +50,7 @@ def describe(device: str) -> dict[str, Any]:
     """The machine as a record keeps it; bytes, MHz. Raises ValueError with one line if the device cannot be used."""
     import torch
 
-    if device_named(device) == "cpu":
+    if full_device_name(device) == "cpu":
         return {
             "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
             "cores": os.cpu_count(), "threads": cpu_threads(),
@@ -60,9 +60,9 @@ def describe(device: str) -> dict[str, Any]:
         is_available = torch.cuda.is_available()
     if not is_available:
         reasons = " ".join(word for warning in caught for word in str(warning.message).split())
-        why = reasons or "no GPU, a driver older than 580, or a CPU build"
-        why = _too_old() or f"torch {torch.__version__} sees no CUDA device here ({why})"
-        raise ValueError(f"device {device}: {why}; --device cpu runs the pairs that need none")
+        problem = reasons or "no GPU, a driver older than 580, or a CPU build"
+        problem = _driver_problem() or f"torch {torch.__version__} sees no CUDA device here ({problem})"
+        raise ValueError(f"device {device}: {problem}; --device cpu runs the pairs that need none")
     index = torch.device(device).index or 0
     if index >= torch.cuda.device_count():
         raise ValueError(f"device {device}: this machine has {torch.cuda.device_count()} GPU(s)")
@@ -80,28 +80,27 @@ def describe(device: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _too_old() -> str:
+def _driver_problem() -> str:
     """What to do about a driver that is too old for this torch; an empty text if there is none, or a newer one."""
     import torch
 
-    built = torch.version.cuda or ""
+    built_for = torch.version.cuda or ""
     try:
         pynvml.nvmlInit()
-        driver, runs = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
+        driver, cuda_version = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
         capability = pynvml.nvmlDeviceGetCudaComputeCapability(pynvml.nvmlDeviceGetHandleByIndex(0))
     except pynvml.NVMLError:  # no driver, or no GPU
         return ""
-    if not built or runs // 1000 >= (major := int(built.split(".")[0])):
+    if not built_for or cuda_version // 1000 >= (major := int(built_for.split(".")[0])):
         return ""
     release, _, _ = torch.__version__.partition("+")
-    needed = f"install driver {LEAST_DRIVER.get(major, f'for CUDA {built}')} or newer"
-    mismatch = (
-        f"the NVIDIA driver {driver} is for CUDA {runs // 1000}.{runs % 1000 // 10}, torch {release} is for {built}"
-    )
-    if runs // 1000 < 12 or tuple(capability) >= TOO_NEW:
-        return f"{mismatch}: {needed}"
+    fix = f"install driver {LEAST_DRIVER.get(major, f'for CUDA {built_for}')} or newer"
+    supported = f"{cuda_version // 1000}.{cuda_version % 1000 // 10}"
+    mismatch = f"the NVIDIA driver {driver} is for CUDA {supported}, torch {release} is for {built_for}"
+    if cuda_version // 1000 < 12 or tuple(capability) >= TOO_NEW:
+        return f"{mismatch}: {fix}"
     wheel = f"torch=={release}+{CUDA_12} from https://download.pytorch.org/whl/{CUDA_12}"
-    return f"{mismatch}: {needed}, or {wheel} and cupy-cuda12x instead of cupy-cuda13x (README.md, `Where it runs`)"
+    return f"{mismatch}: {fix}, or {wheel} and cupy-cuda12x instead of cupy-cuda13x (README.md, `Where it runs`)"
 
 
 def cupy_on(device: str) -> Any:
@@ -137,7 +136,7 @@ def use_device(device: str, processes: int = 1) -> None:
     if device.startswith("cuda"):
         threads = min(threads, GPU_HOST_THREADS, torch.get_num_threads())
         torch.cuda.init()
-        torch.cuda.set_device(device_named(device))
+        torch.cuda.set_device(full_device_name(device))
         if cupy := cupy_on(device):
             cupy.cuda.Device(torch.device(device).index or 0).use()
     torch.set_num_threads(threads)
@@ -174,11 +173,12 @@ def cpu_caches(cores: Path = CORES) -> dict[str, tuple[int, int]]:
         names = ("type", "level", "size", "shared_cpu_list")
         kind, level, size, sharing = ((folder / name).read_text().strip() for name in names)
         if kind != "Instruction" and size[-1:] in UNITS:
-            caches[f"L{level}{'d' if kind == 'Data' else ''}"] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
+            name = f"L{level}{'d' if kind == 'Data' else ''}"
+            caches[name] = (int(size[:-1]) * UNITS[size[-1]], _count_cores(sharing))
     return dict(sorted(caches.items(), key=lambda item: item[1][0]))
 
 
-def _count(text: str) -> int:
+def _count_cores(text: str) -> int:
     """How many numbers a list such as 0-3,8 contains."""
     ends = [part.split("-") for part in text.split(",")]
     return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)

@@ -49,7 +49,7 @@ def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
     return {key: Limit(rate, peaks.get(key), how, source if key in peaks else "") for key, (rate, how) in rates.items()}
 
 
-def problem_of(cost: dict[str, Any], may_be_zero: bool) -> str:
+def cost_problem(cost: dict[str, Any], may_be_zero: bool) -> str:
     """What is wrong with the amounts that a pair declares; empty if nothing."""
     for key, amount in cost.items():
         if key not in RESOURCES:
@@ -60,7 +60,7 @@ def problem_of(cost: dict[str, Any], may_be_zero: bool) -> str:
     return ""
 
 
-def best(call: Callable[[], Any], device: str, clock: str, tries: int = 7) -> float:
+def best_seconds(call: Callable[[], Any], device: str, clock: str, tries: int = 7) -> float:
     """Seconds of the fastest of several calls, after a warm-up. `clock`: see common.machine.clock.make_clock."""
     timer = make_clock(clock, device)
     call()
@@ -72,9 +72,9 @@ def _bandwidths(device: str, kind: str) -> dict[str, tuple[float, str]]:
     x, y = (torch.rand(size // 4, device=device) for _ in range(2))
     label = f"{size >> 20} MiB float32, best of 7"
     return {
-        "dram_bytes": (2 * size / best(lambda: y.copy_(x), device, clock), f"copy of {label}, read + written"),
-        "dram_read_bytes": (size / best(lambda: x.sum(), device, clock), f"sum of {label}"),
-        "dram_write_bytes": (size / best(lambda: y.fill_(1.0), device, clock), f"fill of {label}"),
+        "dram_bytes": (2 * size / best_seconds(lambda: y.copy_(x), device, clock), f"copy of {label}, read + written"),
+        "dram_read_bytes": (size / best_seconds(lambda: x.sum(), device, clock), f"sum of {label}"),
+        "dram_write_bytes": (size / best_seconds(lambda: y.fill_(1.0), device, clock), f"fill of {label}"),
     }
 
 
@@ -88,7 +88,7 @@ def _gemms(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
                 continue
             torch.backends.cuda.matmul.allow_tf32 = tf32
             a, b = (torch.randn(n, n, device=device).to(dtype) for _ in range(2))
-            seconds = best(partial(torch.matmul, a, b), device, "device" if gpu else "wall")
+            seconds = best_seconds(partial(torch.matmul, a, b), device, "device" if gpu else "wall")
             rates[key] = (2 * n**3 / seconds, f"{n} x {n} x {n} matrix product, random data, best of 7")
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
@@ -99,20 +99,21 @@ def _fp8(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
     """e4m3 x e4m3 -> bf16. Tensor cores need the right factor column-major and the scales on the device."""
     if info["capability"] < [8, 9]:
         return {}
-    n, one = FP8_SIDE, torch.ones((), device=device)
+    n, scale = FP8_SIDE, torch.ones((), device=device)
     a, b = (torch.randn(n, n, device=device).to(torch.float8_e4m3fn) for _ in range(2))
-    options: dict[str, Any] = {"scale_a": one, "scale_b": one, "out_dtype": torch.bfloat16, "use_fast_accum": True}
-    seconds = best(partial(torch._scaled_mm, a, b.t(), **options), device, "device")
+    options: dict[str, Any] = {"scale_a": scale, "scale_b": scale, "out_dtype": torch.bfloat16, "use_fast_accum": True}
+    seconds = best_seconds(partial(torch._scaled_mm, a, b.t(), **options), device, "device")
     how = f"{n} x {n} x {n} matrix product of e4m3, fast accumulation, random data, best of 7"
     return {"fp8_flops": (2 * n**3 / seconds, how)}
 
 
 def _transfers(device: str) -> dict[str, tuple[float, str]]:
     size, how = TRANSFER_BYTES, f"{TRANSFER_BYTES >> 20} MiB, pinned, best of 7"
-    host, there = torch.empty(size, dtype=torch.uint8).pin_memory(), torch.empty(size, dtype=torch.uint8, device=device)
-    ways = {"h2d_bytes": (there, host), "d2h_bytes": (host, there)}
-    calls = {key: partial(to.copy_, source, non_blocking=True) for key, (to, source) in ways.items()}
-    return {key: (size / best(call, device, "wall"), how) for key, call in calls.items()}
+    host = torch.empty(size, dtype=torch.uint8).pin_memory()
+    on_gpu = torch.empty(size, dtype=torch.uint8, device=device)
+    copies = {"h2d_bytes": (on_gpu, host), "d2h_bytes": (host, on_gpu)}
+    calls = {key: partial(target.copy_, source, non_blocking=True) for key, (target, source) in copies.items()}
+    return {key: (size / best_seconds(call, device, "wall"), how) for key, call in calls.items()}
 
 
 def _link(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
@@ -126,10 +127,10 @@ def _link(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
 
 def peer_rate(device: str, other: str, size: int) -> float:
     """Bytes per second of a copy from one GPU's memory to another's, until both are done."""
-    here, there = (torch.empty(size, dtype=torch.uint8, device=place) for place in (device, other))
+    source, target = (torch.empty(size, dtype=torch.uint8, device=location) for location in (device, other))
 
     def copy() -> None:
-        there.copy_(here, non_blocking=True)
+        target.copy_(source, non_blocking=True)
         synchronize(other)
 
-    return size / best(copy, device, "wall")
+    return size / best_seconds(copy, device, "wall")

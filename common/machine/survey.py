@@ -18,16 +18,16 @@ def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str
     """(Description, limits) of this machine, found once in a child process, which may use CUDA. Raises DeviceError."""
     try:
         return worker.call(_survey, device or default_device(), with_limits)
-    except worker.ChildFailed as death:
-        raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
+    except worker.ChildFailed as failure:
+        raise DeviceError(str(failure).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 
 
-def _survey(device: str, with_limits: bool, say: worker.Say) -> tuple[dict[str, Any], dict[str, Any]]:
+def _survey(device: str, with_limits: bool, report: worker.Report) -> tuple[dict[str, Any], dict[str, Any]]:
     from common.machine.limits import measure_limits
 
-    say("device", 0.0)
+    report("device", 0.0)
     info = describe(device)
     use_device(device)
-    say("limits", 0.5)
+    report("limits", 0.5)
     limits = {key: asdict(limit) for key, limit in measure_limits(device).items()} if with_limits else {}
     return info, limits

@@ -34,12 +34,12 @@ def slowdowns(info: dict[str, Any]) -> dict[str, int]:
         counts = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
         return {"thermal throttling of a core": sum(counts)} if counts else {}
     handle = nvml_handle(info["uuid"])
-    up = query_nvml(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    flags = query_nvml(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
     values = query_nvml(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS)) or [None] * len(SLOWDOWN_FIELDS)
     counters: dict[str, int] = {}
     for (flag, name), value in zip(SLOWDOWN_FIELDS.values(), values, strict=True):
         is_counted = value is not None and value.nvmlReturn == pynvml.NVML_SUCCESS
-        counters[name] = value.value.ullVal if is_counted else (up & flag) and time.monotonic_ns()
+        counters[name] = value.value.ullVal if is_counted else (flags & flag) and time.monotonic_ns()
     return counters
 
 

@@ -5,15 +5,14 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 from IPython.display import Markdown
 
 from common.machine.clock import Clock, make_clock
-from common.pairs.contract import Version
+from common.pairs.contract import Version, is_inherited
 from common.pairs.pair import Pair, load
-from common.pairs.source import UNHASHED
+from common.pairs.source import UNHASHED, omitted_statements
 from common.record.result import PairResult, Record, Row
 from common.show import tables
 from common.show.layout import markdown
@@ -37,17 +36,24 @@ def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -
     new = versions[label]
     old = versions[versus or new.versus or "baseline"]
     names = old.path.name, new.path.name
-    diff = difflib.unified_diff(_lesson(old.path), _lesson(new.path), *names, n=2, lineterm="")
+    diff = difflib.unified_diff(_lesson(old, new), _lesson(new, old), *names, n=2, lineterm="")
     return Markdown("\n".join(["```diff", *diff, "```"]))
 
 
-def _lesson(path: Path) -> list[str]:
-    """A version's lines without docstring, SIZES and VERSUS."""
-    text = path.read_text(encoding="utf-8")
-    lines, (docstring, *body) = text.splitlines(), ast.parse(text).body
-    named = [node for node in body if isinstance(node, ast.Assign) and {ast.unparse(node.targets[0])} & UNHASHED]
-    for node in reversed([docstring, *named]):
-        del lines[node.lineno - 1 : node.end_lineno]
+def _lesson(version: Version, other: Version) -> list[str]:
+    """A version's lines without docstring, SIZES and VERSUS; a baseline's without what the other has from it."""
+    text = version.path.read_text(encoding="utf-8")
+    docstring, *body = ast.parse(text).body
+    written = other.functions.keys() | other.constants.keys()
+
+    def is_no_lesson(name: str) -> bool:
+        return name in UNHASHED or (version.label == "baseline" and is_inherited(name) and name not in written)
+
+    lines = text.splitlines()
+    edits = {docstring: [], **omitted_statements(body, is_no_lesson)}
+    for node, instead in sorted(edits.items(), key=lambda edit: edit[0].lineno, reverse=True):
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+        lines[first - 1 : node.end_lineno] = instead
     return re.sub(r"\n{3,}", "\n\n\n", "\n".join(lines).strip()).splitlines()
 
 

@@ -14,9 +14,9 @@ from common.notebook.cells import show, table
 from common.notebook.named_gpu import gpu
 from common.pairs.pair import ROOT, Pair, class_of, discover
 from common.record.files import Problems, on_one_gpu
-from common.record.load import together
+from common.record.record_file import combine_records
 from common.record.result import PairResult, Record
-from common.record.store import current, recorded, recorded_sizes
+from common.record.store import chapter_records, current_filter, recorded_sizes
 from common.show import plot
 from common.show import second_gpu_page as page
 from common.traffic import Traffic
@@ -43,13 +43,14 @@ class Chapter:
         Pairs that have changed since are left out. None without a record.
         """
         with _note_problems() as problems:
-            records = [record for _, record in on_one_gpu(recorded(self.name, class_of(size), problems=problems))]
-        record = together(records)
+            every_device = chapter_records(self.name, class_of(size), problems=problems)
+            records = [record for _, record in on_one_gpu(every_device)]
+        record = combine_records(records)
         return record and self._only(record, lambda pair: size in (pair.size, class_of(pair.size)))
 
     def _only(self, record: Record, wanted: Callable[[PairResult], bool]) -> Record:
         """The wanted results of a record that are unchanged since."""
-        is_current = current([*self.pairs.values()])
+        is_current = current_filter([*self.pairs.values()])
         return replace(record, pairs=[pair for pair in record.pairs if is_current(pair) and wanted(pair)])
 
     def here_or_recorded(self, names: Sequence[str], size: str = "default", measure: bool = True) -> Record | None:
@@ -178,8 +179,8 @@ def show_another(chapter: str) -> dict[str, float]:
     """
     ratios: dict[str, float] = {}
     for _, predicted, pairs in page.predictions({}):
-        if of_chapter := [pair for pair in pairs if pair.row.chapter == chapter]:
-            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst(pairs))
+        if of_chapter := [pair for pair in pairs if pair.prediction.chapter == chapter]:
+            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst_rows(pairs))
             legend = page.EXPLAINED.format(first=predicted.environment["machine"], name=name)
             lines = [
                 f"**{name}**, this chapter",
@@ -193,7 +194,7 @@ def show_another(chapter: str) -> dict[str, float]:
             ]
             lines += [*page.summary(predicted, pairs), "", f"The {page.WORST} worst:", "", *worst]
             display(Markdown("\n".join(lines)))
-            ratios = ratios or {" ".join(pair.cells()[:2]): pair.measured for pair in of_chapter}
+            ratios = ratios or {" ".join(pair.cells()[:2]): pair.measured_ratio for pair in of_chapter}
     if not ratios:
         print("no machine that was predicted has been measured since")
     return ratios

@@ -9,7 +9,7 @@ from IPython.display import Markdown, display
 from numpy.typing import NDArray
 
 from common.isolation import worker
-from common.isolation.pipe import Say
+from common.isolation.pipe import Report
 from common.learn import diagnosis, submission
 from common.learn.exercise import KERNELS, Exercise, find
 from common.learn.gate import ENDS, Gate, Grade
@@ -94,7 +94,7 @@ def _interpret(function: Any, exercise: Exercise, path: Path) -> Drawn:
     return picture
 
 
-def _writers(pair: Pair, size: str, say: Say) -> Drawn:
+def _writers(pair: Pair, size: str, report: Report) -> Drawn:
     """Which program writes each element of the answer; None if none stores to it."""
     _, answers, trace = diagnosis.run_traced(pair, size)
     answer, _ = answers[0]
@@ -109,7 +109,7 @@ def _columns(answer: Any) -> int:
     return int(answer.shape[-1]) if answer.dim() > 1 else min(64, answer.numel())
 
 
-def _worst_access(pair: Pair, size: str, say: Say) -> Drawn:
+def _worst_access(pair: Pair, size: str, report: Report) -> Drawn:
     """A warp of the load or store that uses the smallest share of its sectors: bytes of an element, then addresses."""
     _, _, trace = diagnosis.run_traced(pair, size)
     warps = [(access.size, access.addresses[access.mask].reshape(-1)[:WARP]) for access in trace.accesses]

@@ -142,7 +142,7 @@ def _number(axes: Any, where: NDArray[np.bool_], program: int, is_dark: bool) ->
 def queues(waiting: Mapping[str, float], title: str = "") -> Figure:
     """How many additions wait at one address in each version: a bar each, on a logarithmic axis.
 
-    `waiting`: by the version's name, as its `queue` was counted; 0 where it has none.
+    `waiting`: by the version's name, its `max_atomics_per_address`; 0 where it has none.
     """
     figure, axes = new_figure(height=1.4 + 0.45 * len(waiting))
     for place, (color, hatch, (name, longest)) in enumerate(zip(SERIES, HATCHES, waiting.items(), strict=False)):

@@ -16,10 +16,10 @@ import torch.distributed as dist
 from IPython.display import Markdown, display
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from common.checks.comm_bytes import Sent
-from common.engine.ranks import LONG, Ranks
+from common.checks.comm_bytes import CommCounter
+from common.engine.ranks import GROUP_TIMEOUT, Ranks
 from common.isolation import worker
-from common.isolation.rank_launcher import RankLine, launch
+from common.isolation.rank_launcher import RankPipe, launch
 from common.machine.device import use_device
 from common.notebook.cells import table
 from common.pairs.pair import Pair, load
@@ -73,17 +73,17 @@ def _outer(code: CodeType) -> set[str]:
     )
 
 
-def _lead(parts: Parts, name: str, ranks: int, line: worker.Line) -> Any:
-    return launch(_rank, ranks, line, parts, name)
+def _lead(parts: Parts, name: str, ranks: int, parent: worker.ParentPipe) -> Any:
+    return launch(_rank, ranks, parent, parts, name)
 
 
-def _rank(parts: Parts, name: str, line: RankLine) -> list[Any]:
+def _rank(parts: Parts, name: str, parent: RankPipe) -> list[Any]:
     rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     on_gpu = torch.cuda.device_count() >= count
     device = torch.device("cuda", rank) if on_gpu else torch.device("cpu")
     use_device(str(device), count)
-    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=LONG)
-    ranks = Ranks(rank, count, line)
+    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=GROUP_TIMEOUT)
+    ranks = Ranks(rank, count, parent)
     here: dict[str, Any] = {}
     for key, (kind, value) in parts.items():
         if kind == "text":
@@ -117,7 +117,7 @@ def _sends(path: Path, size: dict[str, Any], rank: int, ranks: int) -> Sends:
         version = load(path)
         inputs = version.inputs(**size, rank=rank, ranks=ranks, device="cpu")
         made = version.setup(**inputs) if hasattr(version, "setup") else {}
-        with Sent() as sent, warnings.catch_warnings():
+        with CommCounter() as sent, warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # operators that torch will rename
             version.run(**inputs, **made)
     finally:

@@ -10,6 +10,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from common.pairs.lessons import FILE as LESSONS
+from common.pairs.lessons import with_sweeps
 from common.pairs.syntax import (
     ContractError,
     assigned_names,
@@ -22,6 +24,7 @@ from common.pairs.syntax import (
     with_helpers,
 )
 
+LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS",
              "STRESS", "RANKS")  # fmt: skip
@@ -79,8 +82,16 @@ class Version:
         return f"{'.'.join(map(str, wanted['capability']))}{' and no other' * ('exact' in wanted)}"
 
 
-def read_version(path: Path, label: str, inherited: Any = None) -> Version:
-    """Read a file. `inherited`: the baseline's SIZES, which a variant need not repeat. Raises ContractError."""
+def is_inherited(name: str) -> bool:
+    """Whether a variant that has no function or constant of this name has its baseline's."""
+    return name in ("SIZES", "reference", "cost", "LIBRARY_DIFFERS") or name.split("_")[0] in LIBRARY_KINDS
+
+
+def read_version(path: Path, label: str, sizes: Any = None) -> Version:
+    """Read a file. `sizes`: of a variant, all of its baseline; of a baseline, those in lessons.toml.
+
+    Raises ContractError.
+    """
     tree = parse(path)
     require = partial(require_of, path)
     functions = {node.name: _parameters(node.args) for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -95,9 +106,13 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     _require_function(require, tree, functions, "inputs", "add inputs(<sizes>, device)")
     _require_function(require, tree, functions, "run", "add run(**inputs), the timed work")
     require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
-    sizes = constants.setdefault("SIZES", inherited)
-    require(inherited is None or sizes == inherited, "SIZES stand in the baseline only: remove them here")
-    _check_sizes(require, sizes, functions["inputs"])
+    if label != "baseline":
+        of_file = constants.setdefault("SIZES", sizes)
+        require(sizes is None or of_file == sizes, "SIZES stand in the baseline only: remove them here")
+    _check_sizes(require, constants.get("SIZES"), functions["inputs"])
+    if label == "baseline" and sizes:
+        constants["SIZES"] = with_sweeps(path, constants["SIZES"], sizes)
+        _check_sizes(partial(_require_lesson, path), constants["SIZES"], functions["inputs"])
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
     own_prefix = f"optimized_{path.stem.partition('_')[2].removesuffix(label.partition('/')[2]).rstrip('_')}_"
@@ -145,6 +160,10 @@ def _require_function(require: Require, tree: ast.Module, functions: Iterable[st
     elif near := nearest(name, tuple(functions)):
         fix = f"rename `{near}`, or {fix}"
     require(name in functions, f"has no function `{name}`: {fix}")
+
+
+def _require_lesson(baseline: Path, condition: bool, problem: str) -> None:
+    require_of(baseline.with_name(LESSONS), condition, f"{baseline.stem.removeprefix('baseline_')}: {problem}")
 
 
 def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> None:

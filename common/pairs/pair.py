@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from common.pairs.contract import Version, absent_modules, read_version, require_modules, require_names, require_ranks
+from common.pairs.lessons import Lesson, read_lessons
 from common.pairs.syntax import ContractError, require_of, with_helpers
 from common.pairs.user_error import suggestions
 from common.pairs.version_cache import cached_reader
@@ -36,13 +37,14 @@ class NoMatch(ContractError):
 
 @dataclass(frozen=True)
 class Pair:
-    """A baseline and its variants. `sizes`: name -> arguments of `inputs`."""
+    """A baseline and its variants. `sizes`: name -> arguments of `inputs`. `summary`: in a sentence, if it has one."""
 
     chapter: str
     name: str
     baseline: Version
     variants: tuple[Version, ...]
     sizes: dict[str, dict[str, Any]]
+    summary: str = ""
 
     @property
     def versions(self) -> tuple[Version, ...]:
@@ -102,24 +104,26 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
         raise NoMatch(folder.name, only, list(baselines))
     of_course, find = list(chapters().values()), cache(importlib.util.find_spec)
     with cached_reader(folder) if folder in of_course else nullcontext(read_version) as read:
-        pairs = [_pair(folder, name, baselines[name], variants[name], read) for name in chosen]
+        lessons = read_lessons(folder)
+        pairs = [_pair(baselines[name], variants[name], lessons.get(name, Lesson()), read) for name in chosen]
     for version in (version for pair in pairs for version in pair.versions):
         require_modules(version, of_course, find)
     return pairs
 
 
-def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path], read: Callable[..., Version]) -> Pair:
+def _pair(baseline: Path, variants: dict[str, Path], lesson: Lesson, read: Callable[..., Version]) -> Pair:
+    name = baseline.stem.removeprefix("baseline_")
     if not variants:
         fix = _copy_advice(baseline) or f"add optimized_{name}.py or optimized_{name}_<variant>.py beside it"
         raise ContractError(f"{baseline}: has no partner: {fix}")
-    first = read(baseline, "baseline")
+    first = read(baseline, "baseline", lesson.sizes)
     sizes = first.constants["SIZES"]
     others = [read(path, label, sizes) for label, path in variants.items()]
     if first.has_kernel and "reference" not in first.functions and any(version.has_kernel for version in others):
         fix = "add reference(**inputs), a simple and slow oracle"
         raise ContractError(f"{baseline}: both versions are custom kernels: {fix}")
     require_ranks(first, others)
-    return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
+    return Pair(baseline.parent.resolve().name, name, first, _ladder(name, others), sizes, lesson.summary)
 
 
 def _copy_advice(path: Path) -> str:
@@ -128,7 +132,8 @@ def _copy_advice(path: Path) -> str:
     if home.resolve() == path.parent.resolve():
         return ""
     pair = next(pair for pair in discover(home) if path.name in [version.path.name for version in pair.versions])
-    helpers = {file.relative_to(home).parts[0] for file in with_helpers(home / path.name)} - {path.name}
+    both = {home / path.name, pair.baseline.path}
+    helpers = {file.relative_to(home).parts[0] for one in both for file in {*with_helpers(one)} - both}
     variants = [version.path.name for version in pair.variants]
     one_of = f"{'at least one of ' * (len(variants) > 1)}{', '.join(variants)}"
     partner = one_of if path.name == pair.baseline.path.name else pair.baseline.path.name

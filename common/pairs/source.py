@@ -2,13 +2,13 @@
 
 import ast
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from common.pairs.contract import KERNEL_MAKERS, Version
+from common.pairs.contract import FUNCTIONS, KERNEL_MAKERS, Version, is_inherited
 from common.pairs.pair import Pair
 from common.pairs.syntax import assigned_names, parse, with_helpers
 
@@ -47,8 +47,10 @@ _dump_cached = cache(_dump)
 
 
 def is_copy(version: Version, baseline: Version) -> bool:
-    """Whether a version's file has the baseline's code."""
-    return _dump_cached(parse(version.path)) == _dump_cached(parse(baseline.path))
+    """Whether a version's file has the baseline's code, but for what it leaves to the baseline."""
+    own, whole = parse(version.path), ast.parse(baseline.path.read_bytes())
+    written = {name for node in own.body for name in _defined_names(node)}
+    return _dump_cached(own) == _dump(without(whole, lambda name: is_inherited(name) and name not in written))
 
 
 def has_no_launch(version: Version, baseline: Version) -> bool:
@@ -118,6 +120,41 @@ def _reached(node: ast.AST) -> frozenset[str]:
         said = [getattr(each, key, None) for key in ("id", "attr", "name", "module", "value")]
         names |= {name for text in said if isinstance(text, str) for name in text.split(".") if name.isidentifier()}
     return frozenset(names)
+
+
+def omitted_statements(body: list[ast.stmt], is_dropped: Callable[[str], bool]) -> dict[ast.stmt, list[str]]:
+    """Of a module, the statements that define such a name, and what only these use -> the lines instead.
+
+    These are none, or an import of the other names; the statement itself then has only those.
+    """
+    found = {node: list[str]() for node in body if any(map(is_dropped, _defined_names(node)))}
+    size = -1
+    while size != len(found):
+        size, kept = len(found), [node for node in body if node not in found]
+        unused = used_names(found) - used_names(kept) - set(FUNCTIONS)
+        found |= {node: [] for node in kept if _defined_names(node) and unused.issuperset(_defined_names(node))}
+    for node in [node for node in kept if isinstance(node, ast.Import | ast.ImportFrom)]:
+        if not unused.isdisjoint(_defined_names(node)):
+            node.names = [alias for alias in node.names if (alias.asname or alias.name) not in unused]
+            found[node] = [ast.unparse(node)]
+    return found
+
+
+def without(tree: ast.Module, is_dropped: Callable[[str], bool]) -> ast.Module:
+    """A module without the statements that define such a name, and without what only these use."""
+    dropped = omitted_statements(tree.body, is_dropped)
+    return ast.Module([node for node in tree.body if dropped.get(node, [""])], [])
+
+
+def _defined_names(node: ast.stmt) -> list[str]:
+    """The names that a statement of a module defines, imports or assigns."""
+    names = [getattr(node, "name", ""), *(alias.asname or alias.name for alias in getattr(node, "names", []))]
+    return [name for name in [*names, *assigned_names(node)] if name]
+
+
+def used_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names of variables in these statements."""
+    return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _makes_kernel(decorator: ast.AST) -> bool:

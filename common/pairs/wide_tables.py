@@ -16,22 +16,22 @@ EDGES = 3  # columns of the terminal beside the first and the last cell
 Rows = Sequence[Sequence[str | Text]]
 
 
-def say(text: str, console: Console, hang: str = "  ", style: tuple[str, int, int] = ("", 0, 0)) -> None:
+def print_wrapped(text: str, console: Console, hang: str = "  ", style: tuple[str, int, int] = ("", 0, 0)) -> None:
     """Print a line of text: on a terminal wrapped between words at its width, elsewhere as one line.
 
     `hang`: before the lines after the first. `style`: one of rich, and where it begins and ends in the first line.
     """
-    shown = Text(wrap_text(printable(text), width_of(console.file), hang))
-    shown.stylize(*style)
-    console.print(shown, soft_wrap=True)
+    line = Text(wrap_text(printable(text), width_of(console.file), hang))
+    line.stylize(*style)
+    console.print(line, soft_wrap=True)
 
 
 def print_table(
-    title: str, headings: Sequence[str], rows: Rows, console: Console, keys: int = 1, whole: bool = False
+    title: str, headings: Sequence[str], rows: Rows, console: Console, keys: int = 1, whole_cells: bool = False
 ) -> None:
     """Print a title and its table; nothing without rows. Texts are shown literally.
 
-    `keys`: the number of first columns that each part of a table that is too wide has. `whole`: only headings are
+    `keys`: the number of first columns that each part of a table that is too wide has. `whole_cells`: only headings are
     broken, no cells.
     """
     if not rows:
@@ -41,14 +41,14 @@ def print_table(
     cells = [max(len(str(cell)) for cell in column[1:]) for column in columns]
     words = [max(len(word) for cell in column for word in str(cell).split(" ")) for column in columns]
     bounds = list(zip(words, map(max, words, cells), (max(len(str(cell)) for cell in c) for c in columns), strict=True))
-    for part in _parts([low[whole] for low in bounds], console.width - EDGES, keys):
+    for part in _parts([low[whole_cells] for low in bounds], console.width - EDGES, keys):
         widths = _widths([bounds[place] for place in part], console.width - EDGES)
-        shown = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+        table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
         for place, width in zip(part, widths, strict=True):
-            shown.add_column(_break_lines(headings[place], width), no_wrap=True, width=width)
+            table.add_column(_break_lines(headings[place], width), no_wrap=True, width=width)
         for row in rows:
-            shown.add_row(*(_break_lines(row[place], width) for place, width in zip(part, widths, strict=True)))
-        console.print(shown)
+            table.add_row(*(_break_lines(row[place], width) for place, width in zip(part, widths, strict=True)))
+        console.print(table)
 
 
 def _parts(least: Sequence[int], room: int, keys: int) -> Iterator[list[int]]:

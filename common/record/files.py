@@ -21,15 +21,15 @@ from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 
 RECORDED = ROOT / "recorded"  # committed results: one folder per device
-Found = tuple[Path, Any]  # a recorded file and its content
+RecordedFile = tuple[Path, Any]  # a recorded file and its content
 Problems = dict[Path, str]  # bad files, each with one line
 KINDS = {  # a key that files of only one kind have -> its Format.what
     "architecture": "counts", "levels": "a machine's datasheet", "known": "a calibration", "solutions": "solutions",
     "kernels": "a comparison with a GPU's counters", "fits": "a record of ch6/collectives.py", "rows": "predictions",
 }  # fmt: skip
 CONVERT = "convert it with `python -m tools.convert_records`"  # what to do about a file of the form before
-MOST = 160  # characters of what is wrong with a file
-REFUSED = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk", stat.S_IFSOCK: "a socket"}  # no text is written into them
+MAX_MESSAGE = 160  # characters of what is wrong with a file
+UNWRITABLE = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk", stat.S_IFSOCK: "a socket"}  # take no text
 
 
 class RecordError(UserError):
@@ -37,13 +37,13 @@ class RecordError(UserError):
 
 
 @contextmanager
-def file_errors(path: Path | str, done: str = "written") -> Iterator[None]:
+def file_errors(path: Path | str, operation: str = "written") -> Iterator[None]:
     """Turn the system's error about reading or writing a file into a RecordError."""
     try:
         yield
     except OSError as error:
         of_pipe = "nobody reads it: start its reader first" if error.errno == errno.ENXIO else ""
-        raise RecordError(f"{path}: cannot be {done} ({of_pipe or error.strerror or error})") from None
+        raise RecordError(f"{path}: cannot be {operation} ({of_pipe or error.strerror or error})") from None
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class Format:
         with file_errors(path, "read"):
             text = Path(path).read_bytes()
         try:
-            return self.content(self._checked(text))
+            return self.content(self._parse(text))
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
         except (TypeError, LookupError, ValueError, AttributeError, ArithmeticError) as error:
             raise RecordError(f"{path}: not {self.what} ({type(error).__name__}: {error})") from None
 
-    def _checked(self, text: bytes) -> Any:
+    def _parse(self, text: bytes) -> Any:
         try:
             data = msgspec.json.decode(text)
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -88,43 +88,43 @@ class Format:
         try:
             return msgspec.convert(data, self.form)
         except msgspec.ValidationError as error:
-            raise RecordError(f"not {self.what} ({str(error)[:MOST]})") from None
+            raise RecordError(f"not {self.what} ({str(error)[:MAX_MESSAGE]})") from None
 
-    def contents(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[Found]:
+    def contents(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[RecordedFile]:
         """The content of every recorded/<device>/<name> (a pattern).
 
         A bad file is left out and noted in `problems`; without `problems` it raises RecordError.
         """
-        found = []
+        contents = []
         for path in sorted((folder or RECORDED).glob(f"*/{name}")):
             try:
-                found.append((path, self.load(path)))
+                contents.append((path, self.load(path)))
             except RecordError as error:
                 if problems is None:
                     raise
                 problems[path] = str(error)
-        return found
+        return contents
 
-    def recorded(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[Found]:
+    def load_all(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[RecordedFile]:
         """The same, newest first."""
         return newest_first(self.contents(name, folder, problems))
 
 
-def newest_first(found: Sequence[Found]) -> list[Found]:
-    return sorted(found, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
+def newest_first(contents: Sequence[RecordedFile]) -> list[RecordedFile]:
+    return sorted(contents, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
 
 
-def on_one_gpu(found: Sequence[Found]) -> list[Found]:
+def on_one_gpu(contents: Sequence[RecordedFile]) -> list[RecordedFile]:
     """Of files from several devices, newest first, those of one GPU: the one with the most classes of sizes recorded.
 
     So a second GPU of which less is recorded does not take the first one's place. Of equal ones the newest counts.
     """
-    on_gpus = [item for item in found if item[1].environment["device"]["kind"] == "cuda"]
-    chosen = max((path.parent for path, _ in on_gpus), key=classes, default=None)
-    return [item for item in on_gpus if item[0].parent == chosen]
+    on_gpus = [item for item in contents if item[1].environment["device"]["kind"] == "cuda"]
+    folder = max((path.parent for path, _ in on_gpus), key=count_classes, default=None)
+    return [item for item in on_gpus if item[0].parent == folder]
 
 
-def classes(folder: Path) -> int:
+def count_classes(folder: Path) -> int:
     """How many classes of sizes are recorded of a device, in all chapters."""
     return len({path.name.split(".")[0] for path in folder.glob("ch[0-9]*.json")})
 
@@ -147,7 +147,7 @@ def is_replaceable(path: Path) -> bool:
         if not path.exists() or descriptor_of(path) is not None:
             return not path.exists()
         mode = path.stat().st_mode
-        if kind := REFUSED.get(stat.S_IFMT(mode)) or "read-only" * (not os.access(path, os.W_OK)):
+        if kind := UNWRITABLE.get(stat.S_IFMT(mode)) or "read-only" * (not os.access(path, os.W_OK)):
             raise RecordError(f"{path}: cannot be written (it is {kind})")
         return stat.S_ISREG(mode)
 
@@ -219,7 +219,7 @@ def utc_now() -> str:
 
 
 @contextmanager
-def noting(problems: list[str]) -> Iterator[None]:
+def note_errors(problems: list[str]) -> Iterator[None]:
     """Note a file that cannot be written in `problems`, so that the run's result is not lost."""
     try:
         yield
@@ -228,7 +228,7 @@ def noting(problems: list[str]) -> Iterator[None]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Inside, no other process or thread is: for a file of the folder that is read, changed and written."""
     try:
         import fcntl

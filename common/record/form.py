@@ -13,8 +13,8 @@ FORM = 4
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Amount = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=0)]
-Some = Annotated[list[Seconds], Meta(min_length=1)]
-Samples = Annotated[list[Some], Meta(min_length=1)]  # [block][round]
+Times = Annotated[list[Seconds], Meta(min_length=1)]
+Samples = Annotated[list[Times], Meta(min_length=1)]  # [block][round]
 
 
 class Strict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -91,7 +91,7 @@ class Candidate(Strict, frozen=True):
     peak_bytes: Count | None = None
     max_error: Amount | None = None
     rms_error: Amount | None = None
-    alone: list[Some] = []
+    alone: list[Times] = []
     by_rank: list[list[list[Seconds]]] = []
     sent_bytes: list[Count] = []
     cost: dict[str, float] = {}

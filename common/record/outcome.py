@@ -23,7 +23,7 @@ class Verdict(StrEnum):
     CRASHED = "crashed"
 
 
-BELIEVED = (Verdict.FASTER, Verdict.SLOWER, Verdict.SAME, Verdict.UNSURE)  # come with a speedup
+WITH_SPEEDUP = (Verdict.FASTER, Verdict.SLOWER, Verdict.SAME, Verdict.UNSURE)  # come with a speedup
 FAILED = (Verdict.INVALID, Verdict.CRASHED)
 UNTIMED = (Verdict.VERIFIED, Verdict.TOO_SHORT)  # right, but without a speedup
 
@@ -128,7 +128,7 @@ class Finding:
         plain = {k: v if not isinstance(v, float) or math.isfinite(v) else str(v) for k, v in self.facts.items()}
         object.__setattr__(self, "facts", plain)
 
-    def at(self, **facts: Any) -> "Finding":
+    def with_facts(self, **facts: Any) -> "Finding":
         """With further facts, of which those that are known stay."""
         return replace(self, facts={**facts, **self.facts})
 

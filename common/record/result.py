@@ -1,4 +1,4 @@
-"""The record of a run as the course uses it. `form.py` describes its file, from which `load.py` makes it again.
+"""The record of a run as the course uses it. `form.py` describes its file, from which `record_file.py` makes it again.
 
 Units: seconds, bytes, FLOPs (one FMA = 2); ratios have no unit.
 """

@@ -17,17 +17,17 @@ from common.pairs.pair import ROOT, Pair, class_of, discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files
-from common.record.files import RecordError, file_of_device, locked
-from common.record.load import FORMAT, date_of, load_record, load_records, save_records
+from common.record.files import RecordError, file_of_device, lock_folder
 from common.record.outcome import FAILED
+from common.record.record_file import FORMAT, date_of, load_record, load_records, save_records
 from common.record.result import PairResult, Record
 
-Seen = dict[tuple[str, str], bool]  # name of a pair, size -> whether the newest result was timed
+TimedSizes = dict[tuple[str, str], bool]  # name of a pair, size -> whether the newest result was timed
 Records = list[tuple[Path, Record]]  # each with its file, newest first
 CLASSES = ("default", "small", "medium", "large", "xlarge", "long", "batch")  # the order of classes; others follow
 
 
-def recorded(
+def chapter_records(
     chapter: str, of_class: str = "default", folder: Path | None = None, problems: files.Problems | None = None
 ) -> Records:
     """A chapter's records of one class of sizes, of all devices, newest first.
@@ -35,94 +35,95 @@ def recorded(
     Each record lacks the pairs and sizes that a newer record of its device has, unless only the older one was timed. A
     bad file is noted in `problems`; without `problems` it raises RecordError.
     """
-    seen: dict[Path, Seen] = {}
-    current = []
+    newest: dict[Path, TimedSizes] = {}
+    records = []
     names = f"{stem(chapter, of_class)}.*json"  # `ch3.json`; `ch3.<date>.json` beside one that could not be read
-    found = [(path, run) for path, runs in FORMAT.contents(names, folder, problems) for run in reversed(runs)]
-    for path, record in files.newest_first(found):
-        pairs = _unseen(record.pairs, seen.setdefault(path.parent, {}))
-        current += [(path, replace(record, pairs=pairs))] if pairs else []
-    return current
+    dated_runs = [(path, run) for path, runs in FORMAT.contents(names, folder, problems) for run in reversed(runs)]
+    for path, record in files.newest_first(dated_runs):
+        pairs = _newer_results(record.pairs, newest.setdefault(path.parent, {}))
+        records += [(path, replace(record, pairs=pairs))] if pairs else []
+    return records
 
 
-def _unseen(results: Iterable[PairResult], seen: Seen) -> list[PairResult]:
-    """The results of which no newer one is among the `seen`, or only one that was not timed. They are added."""
-    new = [each for each in results if bool(each.arms) > seen.get((each.name, each.size), -1)]
-    seen |= {(each.name, each.size): bool(each.arms) for each in new}
+def _newer_results(results: Iterable[PairResult], newest: TimedSizes) -> list[PairResult]:
+    """The results of which no newer one is among the `newest`, or only one that was not timed. They are added."""
+    new = [result for result in results if bool(result.arms) > newest.get((result.name, result.size), -1)]
+    newest |= {(result.name, result.size): bool(result.arms) for result in new}
     return new
 
 
 def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
     """The classes of sizes in which something of a chapter is recorded, in their order."""
     stems = {path.name.split(".")[0] for path in (folder or files.RECORDED).glob(f"*/{chapter}[._]*json")}
-    found = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
-    return sorted(found, key=lambda name: ([*CLASSES, name].index(name), name))
+    names = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
+    return sorted(names, key=lambda name: ([*CLASSES, name].index(name), name))
 
 
 def recorded_sizes(chapter: str, folder: Path | None = None, problems: files.Problems | None = None) -> Records:
-    """The records of each class of sizes of one GPU (`files.on_one_gpu`), in the order of classes; see `recorded`.
+    """The records of each class of sizes of one GPU (`files.on_one_gpu`), by class; see `chapter_records`.
 
     They are several runs: a statement about two of them must name both origins.
     """
-    found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder, problems)]
-    newest = files.on_one_gpu(sorted(found, key=lambda item: date_of(item[1]), reverse=True))
-    return [item for item in found if newest and item[0].parent == newest[0][0].parent]
+    names = recorded_classes(chapter, folder)
+    records = [item for name in names for item in chapter_records(chapter, name, folder, problems)]
+    newest = files.on_one_gpu(sorted(records, key=lambda item: date_of(item[1]), reverse=True))
+    return [item for item in records if newest and item[0].parent == newest[0][0].parent]
 
 
 def keep_record(record: Record, folder: Path | None = None) -> list[Path]:
     """Merge a chapter's record into its files, one for each class of sizes. Returns the files. Raises RecordError.
 
-    Results that a newer one replaces go (see `recorded`). Beside a file that cannot be read the record has its own.
+    Results that a newer one replaces go: see `chapter_records`. Beside a file that cannot be read the record gets one.
     """
     paths = []
     for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
         path = file_of_device(record.environment, f"{stem(chapter, of_class)}.json", folder)
         part = replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class])
-        with locked(path.parent):
+        with lock_folder(path.parent):
             try:
                 runs = load_records(path) if path.exists() else []
             except RecordError:
                 path = path.with_stem(f"{path.stem}.{''.join(filter(str.isdigit, date_of(record)[:19]))}")
                 runs = load_records(path) if path.exists() else []
-            save_records(merged([*runs, part]), path)
+            save_records(merge_runs([*runs, part]), path)
         paths.append(path)
     return paths
 
 
-def merged(runs: Sequence[Record]) -> list[Record]:
+def merge_runs(runs: Sequence[Record]) -> list[Record]:
     """What counts of several runs, in their order: of equally old results the later one."""
-    before, seen, kept = [pair for run in runs for pair in run.pairs], Seen(), dict[int, Record]()
+    results, newest, by_number = [pair for run in runs for pair in run.pairs], TimedSizes(), dict[int, Record]()
     for number in sorted(range(len(runs)), key=lambda number: (date_of(runs[number]), number), reverse=True):
-        pairs = [_proven(pair, before) for pair in _unseen(runs[number].pairs, seen)]
-        kept |= {number: replace(runs[number], pairs=pairs)} if pairs else {}
-    return [kept[number] for number in sorted(kept)]
+        pairs = [_with_proven_hashes(pair, results) for pair in _newer_results(runs[number].pairs, newest)]
+        by_number |= {number: replace(runs[number], pairs=pairs)} if pairs else {}
+    return [by_number[number] for number in sorted(by_number)]
 
 
-def _proven(result: PairResult, before: Sequence[PairResult]) -> PairResult:
+def _with_proven_hashes(result: PairResult, earlier: Sequence[PairResult]) -> PairResult:
     """The result with the earlier hashes that `carry` proved to give the same work, at its arguments, as its code."""
-    same = [old.carried for old in before if _measured(old) == _measured(result)]
+    same = [old.carried for old in earlier if _identity(old) == _identity(result)]
     return replace(result, carried=list(dict.fromkeys(sum(same, result.carried))))
 
 
-def _measured(result: PairResult) -> tuple[Any, ...]:
+def _identity(result: PairResult) -> tuple[Any, ...]:
     return result.name, result.size, result.source_hash, as_json(result.sizes)
 
 
-def current(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
+def current_filter(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
     """A function: does a result belong to one of these pairs as it is now (same code, same arguments)?"""
-    known = {pair.name: (source_hash(pair), as_json(pair.sizes)) for pair in pairs}
+    states = {pair.name: (source_hash(pair), as_json(pair.sizes)) for pair in pairs}
 
     def is_current(result: PairResult) -> bool:
-        code, sizes = known.get(result.name, ("", {}))
+        code, sizes = states.get(result.name, ("", {}))
         return result.source_hash == code and as_json(result.sizes) == sizes.get(result.size)
 
     return is_current
 
 
-def added(pair: Pair, result: PairResult) -> list[str]:
+def added_variants(pair: Pair, result: PairResult) -> list[str]:
     """The variants of a pair that were added after a result was recorded: it has no row of them."""
-    said = {"baseline", *(row.variant for row in result.rows)}
-    return [version.label for version in pair.versions if version.label not in said]
+    labels = {"baseline", *(row.variant for row in result.rows)}
+    return [version.label for version in pair.versions if version.label not in labels]
 
 
 def as_json(value: Any) -> Any:
@@ -130,35 +131,36 @@ def as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
+def recordable_part(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
     """(What may be recorded of a run, the reasons why the rest may not.)
 
     A pair may be recorded in a class of sizes if it is unchanged, was measured in full at all these sizes, and failed
     at none. On a CPU, `cpu` counts as the default. A skipped size counts as measured if another size was timed.
     """
-    known = {pair.name: pair for pair in pairs}
+    by_name = {pair.name: pair for pair in pairs}
     groups: dict[tuple[str, str], list[PairResult]] = {}
     for result in record.pairs:
         groups.setdefault((result.name, class_of(result.size)), []).append(result)
-    kept, said = [], []
+    recordable, reasons = [], []
     for (name, of_class), results in groups.items():
-        if why := _skip_reason(known.get(name), of_class, results, record.environment):
-            said.append(f"not recorded: {name} {of_class}: {why}")
+        if reason := _skip_reason(by_name.get(name), of_class, results, record.environment):
+            reasons.append(f"not recorded: {name} {of_class}: {reason}")
         else:
-            kept += results
-    return replace(record, pairs=kept), said
+            recordable += results
+    return replace(record, pairs=recordable), reasons
 
 
 def _skip_reason(pair: Pair | None, of_class: str, results: list[PairResult], environment: dict[str, Any]) -> str:
-    if not pair or not all(map(current([pair]), results)):
+    if not pair or not all(map(current_filter([pair]), results)):
         return "the pair has changed since"
     if failed := [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]:
         return f"failed {', '.join(failed)}"
-    sizes, measured = {size for size in pair.sizes if class_of(size) == of_class}, {result.size for result in results}
+    sizes = {size for size in pair.sizes if class_of(size) == of_class}
+    measured_sizes = {result.size for result in results}
     if of_class == "default":  # on a CPU: `cpu`, if the pair has it
-        sizes = {"default"} if environment["device"]["kind"] == "cuda" else measured
-    if lacking := sorted(sizes - measured):
-        return f"without {', '.join(lacking)}"
+        sizes = {"default"} if environment["device"]["kind"] == "cuda" else measured_sizes
+    if missing := sorted(sizes - measured_sizes):
+        return f"without {', '.join(missing)}"
     if environment["fast"]:
         return "measured with --fast"
     return "" if any(result.arms for result in results) else "nothing was timed"
@@ -177,13 +179,13 @@ def main(arguments: Sequence[str]) -> int:
         chapter = record.pairs[0].chapter if record.pairs else ""
         if not (ROOT / chapter / "README.md").exists():
             raise UserError(f"{arguments[0]}: {chapter} is not a chapter of the course")
-        kept, said = whole(record, discover(ROOT / chapter) if chapter else [])
-        said += [f"recorded in {path}" for path in keep_record(kept)]
+        recordable, messages = recordable_part(record, discover(ROOT / chapter) if chapter else [])
+        messages += [f"recorded in {path}" for path in keep_record(recordable)]
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    print("\n".join(said or [f"{arguments[0]}: nothing was measured"]))
-    return 0 if kept.pairs else 1
+    print("\n".join(messages or [f"{arguments[0]}: nothing was measured"]))
+    return 0 if recordable.pairs else 1
 
 
 if __name__ == "__main__":

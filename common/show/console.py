@@ -14,13 +14,13 @@ from rich.table import Column
 from common.pairs.contract import Version
 from common.pairs.pair import Pair
 from common.pairs.user_error import printable, width_of
-from common.pairs.wide_tables import TIE, print_table, say
+from common.pairs.wide_tables import TIE, print_table, print_wrapped
 from common.record.result import Record
 from common.show import stats_table
 from common.show.layout import LEAST, Entry, layout
-from common.show.recorded_column import OnGpu, on_gpu
-from common.show.summary import FEWEST, class_averages, standings
-from common.show.tables import HEADINGS, LIMIT_HEADINGS, ON_GPU, by_cause, limit_rows, named, table, tally
+from common.show.recorded_column import GpuResults, gpu_results
+from common.show.summary import FEWEST, best_and_worst, class_averages
+from common.show.tables import HEADINGS, LIMIT_HEADINGS, ON_GPU, by_cause, limit_rows, name_with_size, table, tally
 
 PLAIN_WIDTH = 220  # columns where there is no terminal to fit
 BAR_WIDTH = 12
@@ -47,14 +47,14 @@ def make_console(stderr: bool = False) -> Console:
 def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]]:
     """Show progress on stderr: a bar on a terminal that shows `what`; elsewhere each different `line` once.
 
-    Yields tell(what, done, of=total, line="") and the console of stderr, for further lines.
+    Yields tell(what, completed, out_of=total, line="") and the console of stderr, for further lines.
     """
-    console, told = make_console(stderr=True), {""}
+    console, lines = make_console(stderr=True), {""}
 
-    def tell(what: str, done: float, of: float = total, line: str = "") -> None:
-        if line not in told:
+    def tell(what: str, completed: float, out_of: float = total, line: str = "") -> None:
+        if line not in lines:
             console.print(printable(line), markup=False)
-        told.add(line)
+        lines.add(line)
 
     if not console.is_terminal:
         yield tell, console
@@ -64,33 +64,35 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
     with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task = bar.add_task("")
         yield (
-            lambda what, done, of=total, line="": bar.update(task, description=_plain(what), completed=done, total=of),
+            lambda what, completed, out_of=total, line="": bar.update(
+                task, description=_escape(what), completed=completed, total=out_of
+            ),
             console,
         )
 
 
 @contextmanager
-def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
+def measurement_progress(pairs: int) -> Iterator[tuple[Any, Any]]:
     """Yields the runner's callbacks `on_progress` (a bar on a terminal, else one line per pair) and `on_neighbours`."""
-    seen: dict[tuple[str, str, str], None] = {}  # two chapters may have a pair of one name
-    known: set[str] = set()
+    started: dict[tuple[str, str, str], None] = {}  # two chapters may have a pair of one name
+    reported: set[str] = set()
     with progress(pairs) as (tell, console):
         tell("this machine's limits", 0)
 
-        def note(found: dict[str, str]) -> None:
-            for who in [who for who in found if who not in known]:
-                say(f"other load: {who} {found[who]}", console)
-            known.update(found)
+        def note_load(load: dict[str, str]) -> None:
+            for process in [process for process in load if process not in reported]:
+                print_wrapped(f"other load: {process} {load[process]}", console)
+            reported.update(load)
 
-        def draw(pair: Pair, size: str, stage: str, fraction: float) -> None:
-            seen.setdefault((pair.chapter, pair.name, size))
-            line, of = f"[{len(seen)}] {pair.name} {size}", max(pairs, len(seen))
-            tell(f"{pair.name} {size}: {stage}", len(seen) - 1 + fraction, of, line)
+        def show_stage(pair: Pair, size: str, stage: str, fraction: float) -> None:
+            started.setdefault((pair.chapter, pair.name, size))
+            line, total = f"[{len(started)}] {pair.name} {size}", max(pairs, len(started))
+            tell(f"{pair.name} {size}: {stage}", len(started) - 1 + fraction, total, line)
 
-        yield draw, note
+        yield show_stage, note_load
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     """The text with its brackets escaped (they are no markup) and its control characters written out."""
     return escape(printable(text))
 
@@ -109,18 +111,18 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = (), s
     `pairs`: the measured pairs. What was recorded of them on a GPU stands in the table of a machine without one.
     `stats`: also a table of all candidates' samples, errors and memory.
     """
-    old = on_gpu(record, pairs)
-    is_sweep = any(named(pair) != pair.name for pair in record.pairs)
+    old = gpu_results(record, pairs)
+    is_sweep = any(name_with_size(pair) != pair.name for pair in record.pairs)
     entries = table(record.pairs, old, is_sweep)
-    say(title(record), console)
+    print_wrapped(title(record), console)
     print_entries(HEADINGS, entries, console)
-    say(tally(row for pair in record.pairs for row in pair.rows), console)
+    print_wrapped(tally(row for pair in record.pairs for row in pair.rows), console)
     if any("" in entry.styles or ON_GPU in entry.cells for entry in entries):  # as the styles of another device's lines
-        say(f"{old.device}: recorded on {old.origin}; its speedups are over the baseline there", console)
+        print_wrapped(f"{old.device}: recorded on {old.origin}; its speedups are over the baseline there", console)
     if stats:
         print_entries(stats_table.HEADINGS, stats_table.stats_entries(record), console)
     for text in [*(stats_table.stats_remarks(record) if stats else []), *remarks(record, old, pairs)]:
-        say(text, console)
+        print_wrapped(text, console)
 
 
 def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Console, least: int = LEAST) -> None:
@@ -128,28 +130,31 @@ def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Co
         console.print(line, soft_wrap=True)
 
 
-def remarks(record: Record, old: OnGpu, known: Sequence[Pair]) -> list[str]:
-    """What is to be said below the table. `known`: the measured pairs."""
+def remarks(record: Record, old: GpuResults, measured_pairs: Sequence[Pair]) -> list[str]:
+    """What is to be said below the table. `measured_pairs`: the measured pairs."""
     pairs, texts = record.pairs, by_cause(record.pairs)
-    if stale := [named(pair) for pair in pairs if old.is_stale(pair)]:
+    if stale := [name_with_size(pair) for pair in pairs if old.is_stale(pair)]:
         texts.append(f"changed since recorded on {old.device}: {', '.join(stale)}")
-    waiting = {pair.name for pair in pairs if old.of(pair) and any(row.verdict in WAITING for row in pair.rows)}
-    texts += _without_gpu([pair for pair in known if pair.name in waiting])  # of the course: found by their names
-    voided = [f"{named(pair)} ({pair.voided_rounds})" for pair in pairs if pair.voided_rounds]
+    waiting = {pair.name for pair in pairs if old.result_for(pair) and any(row.verdict in WAITING for row in pair.rows)}
+    texts += _without_gpu(
+        [pair for pair in measured_pairs if pair.name in waiting]
+    )  # of the course: found by their names
+    voided = [f"{name_with_size(pair)} ({pair.voided_rounds})" for pair in pairs if pair.voided_rounds]
     texts += [f"rounds voided for thermal or hardware slowdown: {', '.join(voided)}"] if voided else []
     for load in dict.fromkeys(load for pair in pairs for load in pair.neighbours):
-        texts.append(f"other load ({', '.join(named(pair) for pair in pairs if load in pair.neighbours)}): {load}")
-    texts += [*class_averages(record), *standings(record)] if len(pairs) >= FEWEST else []
+        names = ", ".join(name_with_size(pair) for pair in pairs if load in pair.neighbours)
+        texts.append(f"other load ({names}): {load}")
+    texts += [*class_averages(record), *best_and_worst(record)] if len(pairs) >= FEWEST else []
     return [*texts, *(f"recorded, but not shown: {text}" for text in old.problems.values())]
 
 
 def _without_gpu(pairs: Sequence[Pair]) -> list[str]:
     """What a machine without a GPU can say of one of these pairs: a line, or none."""
-    counted = [pair.name for pair in pairs if pair.ranks == 1 and not any(map(_is_uncounted, pair.versions))]
-    compiled = [pair.name for pair in pairs if any(version.has_kernel for version in pair.versions)]
-    both = [name for name in counted if name in compiled]
-    parts = [f"`--count {name}` (memory traffic)" for name in (both or counted)[:1]]
-    parts += [f"`--xray {name}` (machine code)" for name in (both or compiled)[:1]]
+    countable = [pair.name for pair in pairs if pair.ranks == 1 and not any(map(_is_uncounted, pair.versions))]
+    compilable = [pair.name for pair in pairs if any(version.has_kernel for version in pair.versions)]
+    both = [name for name in countable if name in compilable]
+    parts = [f"`--count {name}` (memory traffic)" for name in (both or countable)[:1]]
+    parts += [f"`--xray {name}` (machine code)" for name in (both or compilable)[:1]]
     return [f"without a GPU: {', '.join(parts)}"] if parts else []
 
 
@@ -159,17 +164,17 @@ def _is_uncounted(version: Version) -> bool:
 
 def print_spent(record: Record, console: Console) -> None:
     """Print how the time was spent: one line per pair, then the sums with their shares."""
-    say(f"this machine and its limits: {record.environment.get('survey_s', 0.0):.2f} s", console)
+    print_wrapped(f"this machine and its limits: {record.environment.get('survey_s', 0.0):.2f} s", console)
     names = [*dict.fromkeys(name for pair in record.pairs for name in pair.spent_s if name != "total"), "rest", "total"]
     sums = dict.fromkeys(names, 0.0)
     for pair in record.pairs:
         parts = {"total": 0.0, **pair.spent_s}
         parts["rest"] = 2 * parts["total"] - sum(parts.values())
-        shown = [f"{name} {parts[name]:.2f} s" for name in names if name in parts]
+        texts = [f"{name} {parts[name]:.2f} s" for name in names if name in parts]
         sums = {name: value + parts.get(name, 0.0) for name, value in sums.items()}
-        say(f"{pair.name} {pair.size}: {', '.join(shown)}", console)
+        print_wrapped(f"{pair.name} {pair.size}: {', '.join(texts)}", console)
     shares = [f"{name} {value:.2f} s ({value / (sums['total'] or 1):.0%})" for name, value in sums.items()]
-    say(f"all: {', '.join(shares)}", console)
+    print_wrapped(f"all: {', '.join(shares)}", console)
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
@@ -178,4 +183,4 @@ def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], consol
     tied = [[*(cell.replace(" ", TIE) for cell in row[:3]), row[3]] for row in rows]
     print_table(info["name"], LIMIT_HEADINGS[:4], tied, console)
     for source in dict.fromkeys(row[4] for row in rows if row[4]):
-        say(f"datasheet: {source}", console)
+        print_wrapped(f"datasheet: {source}", console)

@@ -8,14 +8,14 @@ def digits(value: float) -> str:
     return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}"
 
 
-def four(value: float) -> str:
+def four_digits(value: float) -> str:
     """A value with at most four digits, as in a datasheet (67, not 67.00), never as a power of ten."""
     return f"{value:.4g}" if value < 9999.5 else f"{value:.0f}"
 
 
 def seconds(value: float) -> str:
     units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
-    unit, scale = next((each for each in units if value >= 0.9995 * each[1]), units[-1])
+    unit, scale = next((entry for entry in units if value >= 0.9995 * entry[1]), units[-1])
     return f"{digits(value / scale)} {unit}"
 
 
@@ -30,9 +30,9 @@ def bandwidth(per_s: float) -> str:
     return f"{digits(per_s / 1e12)} TB/s" if per_s >= 1e12 else f"{digits(per_s / 1e9)} GB/s"
 
 
-def rate(per_s: float, resource: str, written: Callable[[float], str] = digits) -> str:
+def rate(per_s: float, resource: str, number: Callable[[float], str] = digits) -> str:
     """Units per second as GB/s or TFLOP/s, by the resource (`dram_bytes`, `fp16_flops`)."""
-    return f"{written(per_s / 1e9)} GB/s" if resource.endswith("bytes") else f"{written(per_s / 1e12)} TFLOP/s"
+    return f"{number(per_s / 1e9)} GB/s" if resource.endswith("bytes") else f"{number(per_s / 1e12)} TFLOP/s"
 
 
 def tflops(per_s: float) -> str:

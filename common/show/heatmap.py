@@ -41,10 +41,10 @@ def grids(record: Record) -> list[Grid]:
     groups: dict[tuple[str, str, str], list[PairResult]] = {}
     for pair in record.pairs:
         groups.setdefault((pair.chapter, pair.name, pair.size.rpartition("/")[0]), []).append(pair)
-    return [grid for (_, _, of), pairs in groups.items() if len(pairs) >= LEAST and (grid := _grid(pairs, of))]
+    return [grid for (_, _, group), pairs in groups.items() if len(pairs) >= LEAST and (grid := _grid(pairs, group))]
 
 
-def _grid(pairs: list[PairResult], of: str) -> Grid | None:
+def _grid(pairs: list[PairResult], group: str) -> Grid | None:
     shared = set.intersection(*(set(pair.sizes) for pair in pairs))
     varied = [name for name in pairs[0].sizes if name in shared and len({repr(pair.sizes[name]) for pair in pairs}) > 1]
     if len(varied) != 2 or not all(type(pair.sizes[name]) is int for pair in pairs for name in varied):
@@ -54,52 +54,54 @@ def _grid(pairs: list[PairResult], of: str) -> Grid | None:
     cells = {(pair.sizes[row], pair.sizes[column]): pair for pair in pairs}
     if not len(cells) == len(pairs) == len(rows) * len(columns):
         return None
-    name = f"{pairs[0].name} {of.partition('/')[2]}".strip()
+    name = f"{pairs[0].name} {group.partition('/')[2]}".strip()
     return Grid(name, (row, column), (rows, columns), cells)
 
 
-def draw(found: list[Grid], record: Record) -> Figure:
+def draw(all_grids: list[Grid], record: Record) -> Figure:
     """A figure with one row for each grid: speedup on the left, memory on the right."""
-    figure = Figure(figsize=(9.0, 0.4 + 3.0 * len(found)), layout="constrained")
-    left_out = len(record.pairs) - sum(len(grid.cells) for grid in found)
+    figure = Figure(figsize=(9.0, 0.4 + 3.0 * len(all_grids)), layout="constrained")
+    left_out = len(record.pairs) - sum(len(grid.cells) for grid in all_grids)
     figure.suptitle(origin(record) + f" (not drawn: {left_out} results of other sizes)" * bool(left_out))
-    for (left, right), grid in zip(figure.subplots(len(found), 2, squeeze=False), found, strict=True):
+    for (left, right), grid in zip(figure.subplots(len(all_grids), 2, squeeze=False), all_grids, strict=True):
         label = _best(grid)
         ratios, other = _ratios(grid, label)
         speed = {place: ratio for place, (ratio, _) in ratios.items()}
-        memory = {place: _memory(grid.cells[place], label, of) for place, (_, of) in ratios.items()}
+        memory = {place: _memory(grid.cells[place], label, versus) for place, (_, versus) in ratios.items()}
         name = f"{grid.name} {label.replace('optimized', '').strip('/')}".strip()
-        _heat(left, grid, speed, f"{name}: time of the {other} / its own", "BrBG", lambda value: f"{digits(value)}x")
-        _heat(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
+        title = f"{name}: time of the {other} / its own"
+        _draw_map(left, grid, speed, title, "BrBG", lambda value: f"{digits(value)}x")
+        _draw_map(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
     return figure
 
 
 def _best(grid: Grid) -> str:
     """The label of the variant with the least geometric mean of times, of those that were timed in the most cells."""
     arms = [pair.arms for pair in grid.cells.values()]
-    labels = {label for each in arms for label in each if label.startswith("optimized")}
-    times = {label: [each[label].median_s for each in arms if label in each] for label in labels}
+    labels = {label for candidates in arms for label in candidates if label.startswith("optimized")}
+    times = {label: [candidates[label].median_s for candidates in arms if label in candidates] for label in labels}
     most = max(map(len, times.values()), default=0)
-    return min((geometric_mean(each), label) for label, each in times.items() if len(each) == most)[1] if most else ""
+    means = [(geometric_mean(medians), label) for label, medians in times.items() if most and len(medians) == most]
+    return min(means, default=(0.0, ""))[1]
 
 
 def _ratios(grid: Grid, label: str) -> tuple[dict[Place, tuple[float, str]], str]:
     """For each cell the variant's speedup and the arm that it is over; then what these arms are, equal in all cells."""
-    wanted, cells = (label, "baseline"), grid.cells.items()
-    rows = [(place, pair, row) for place, pair in cells for row in pair.rows if (row.variant, row.versus) == wanted]
-    if libraries := {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}:
+    versions, cells = (label, "baseline"), grid.cells.items()
+    rows = [(place, pair, row) for place, pair in cells for row in pair.rows if (row.variant, row.versus) == versions]
+    if libraries := {place: fastest for place, pair, row in rows if (fastest := fastest_library(pair, row))}:
         return libraries, "fastest library"
     return {place: (row.ratio, "baseline") for place, _, row in rows if row.ratio}, "baseline"
 
 
 def _memory(pair: PairResult, label: str, other: str) -> float | None:
-    mine, theirs = pair.arms.get(label), pair.arms.get(other)
-    if not (mine and theirs and mine.peak_bytes is not None and theirs.peak_bytes):
+    arm, other_arm = pair.arms.get(label), pair.arms.get(other)
+    if not (arm and other_arm and arm.peak_bytes is not None and other_arm.peak_bytes):
         return None
-    return mine.peak_bytes / theirs.peak_bytes
+    return arm.peak_bytes / other_arm.peak_bytes
 
 
-def _heat(axes: Any, grid: Grid, cells: Mapping[Place, float | None], title: str, colors: str, text: Any) -> None:
+def _draw_map(axes: Any, grid: Grid, cells: Mapping[Place, float | None], title: str, colors: str, text: Any) -> None:
     """Draw one map. The colours are logarithmic with 1 in the middle; a cell without a figure stays white."""
     rows, columns = grid.values
     table = np.array([[cells.get((row, column)) or np.nan for column in columns] for row in rows], dtype=float)
@@ -107,17 +109,17 @@ def _heat(axes: Any, grid: Grid, cells: Mapping[Place, float | None], title: str
     axes.imshow(np.log2(table), cmap=colors, vmin=-span, vmax=span, aspect="auto", origin="lower")
     for (i, j), value in np.ndenumerate(table):
         color = "white" if abs(np.log2(value)) > 0.65 * span else "black"  # the colours are darkest at both ends
-        told = text(value) if np.isfinite(value) else "none"
-        axes.text(j, i, told, ha="center", va="center", fontsize=9, color=color)
+        label = text(value) if np.isfinite(value) else "none"
+        axes.text(j, i, label, ha="center", va="center", fontsize=9, color=color)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.set(ylabel=grid.arguments[0], xlabel=grid.arguments[1])
     axes.set_title(title, fontsize=10)
 
 
-def for_record(record: Record) -> Figure:
+def figure_for(record: Record) -> Figure:
     """The figure that suits a record: heat maps of its grids, a sweep over several sizes, or bars."""
-    if found := grids(record):
-        return draw(found, record)
+    if all_grids := grids(record):
+        return draw(all_grids, record)
     sizes = Counter((pair.chapter, pair.name) for pair in record.pairs)
     return sweep(record) if max(sizes.values(), default=0) > 1 else ratio_bars(record)

@@ -19,21 +19,21 @@ LEFT = (  # columns of words; those of numbers are aligned to the right
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a table: a name, and cells by their heading. `of`: the version that it is a further line of.
+    """A line of a table: a name, and cells by their heading. `parent`: the version that it is a further line of.
 
     `is_title`: of a group. `styles`: of rich, by heading; under "" of the whole line.
     """
 
     name: str
     cells: Mapping[str, str] = field(default_factory=dict)
-    of: str = ""
+    parent: str = ""
     is_title: bool = False
     styles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def indented(self) -> str:
         """The name as it stands on a terminal, under its group's title."""
-        return ("" if self.is_title else "    " if self.of else "  ") + printable(self.name)
+        return ("" if self.is_title else "    " if self.parent else "  ") + printable(self.name)
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,19 @@ def layout(headings: Sequence[str], entries: Sequence[Entry], width: int, least:
     Nothing is cut or wrapped: columns go from the right, and a name that is too long takes a line of its own. The first
     `least` columns never go. No entries are no lines, here and in Markdown.
     """
-    kept = _filled(headings, entries)
-    needs = [max(cell_len(printable(text)) for text in (at, *_cells(at, entries))) for at in kept]
+    shown = _filled_headings(headings, entries)
+    texts = [[heading, *_cells(heading, entries)] for heading in shown]
+    needs = [max(cell_len(printable(text)) for text in column) for column in texts]
     names = max([cell_len(entry.indented) for entry in entries if not entry.is_title], default=0)
     is_wide = names + sum(needs) + 2 * len(needs) <= width
-    count, gap, name_width = _fitting(needs, names if is_wide else min(names, NAME_WIDTH), width, least)
+    count, gap, name_width = _fit_columns(needs, names if is_wide else min(names, NAME_WIDTH), width, least)
     columns = [Column("", name_width, True)]
-    columns += [Column(at, need, at in LEFT) for at, need in zip(kept[:count], needs, strict=False)]
+    columns += [Column(heading, need, heading in LEFT) for heading, need in zip(shown[:count], needs, strict=False)]
     lines = [Text((" " * gap).join(column.padded(column.heading) for column in columns).rstrip(), "dim")]
     return [*lines, *(line for entry in entries for line in _lines(entry, columns, gap))] if entries else []
 
 
-def _filled(headings: Sequence[str], entries: Sequence[Entry]) -> list[str]:
+def _filled_headings(headings: Sequence[str], entries: Sequence[Entry]) -> list[str]:
     return [heading for heading in headings if any(_cells(heading, entries))]
 
 
@@ -72,7 +73,7 @@ def _cells(heading: str, entries: Iterable[Entry]) -> list[str]:
     return [entry.cells.get(heading, "") for entry in entries]
 
 
-def _fitting(needs: Sequence[int], names: int, width: int, least: int) -> tuple[int, int, int]:
+def _fit_columns(needs: Sequence[int], names: int, width: int, least: int) -> tuple[int, int, int]:
     """(The number of columns beside the names, the gap between columns, the width of the names.)"""
     least = min(least, len(needs))
     for count in range(len(needs), least - 1, -1):
@@ -90,20 +91,22 @@ def _lines(entry: Entry, columns: Sequence[Column], gap: int) -> list[Text]:
     room = len(figures) - len(figures.lstrip()) - gap if figures else math.inf
     name = Text(entry.indented, entry.styles.get("", "bold" if entry.is_title else ""))
     above, name = ([name], Text()) if name.cell_len > room else ([], name)
-    shown = name + Text(figures[name.cell_len :], entry.styles.get("", "dim" if entry.is_title else ""))
+    text = name + Text(figures[name.cell_len :], entry.styles.get("", "dim" if entry.is_title else ""))
     end = first.width + len(name) - name.cell_len  # in characters, of which some are two columns wide
     for column in others:
         end += gap + column.width
-        shown.stylize(entry.styles.get(column.heading, ""), end - column.width, end)
-    return [*above, shown]
+        text.stylize(entry.styles.get(column.heading, ""), end - column.width, end)
+    return [*above, text]
 
 
 def markdown(headings: Sequence[str], entries: Sequence[Entry]) -> list[str]:
     """The same entries as a table in Markdown, with all columns that have cells."""
-    kept = _filled(headings, entries)
-    names = [f"**{entry.name}**" if entry.is_title else f"{entry.of} {entry.name}".strip() for entry in entries]
-    rows = [[name, *(entry.cells.get(at, "") for at in kept)] for name, entry in zip(names, entries, strict=True)]
-    return [*head(["pair and version", *kept]), *map(line, rows)] if entries else []
+    shown = _filled_headings(headings, entries)
+    names = [f"**{entry.name}**" if entry.is_title else f"{entry.parent} {entry.name}".strip() for entry in entries]
+    rows = [
+        [name, *(entry.cells.get(heading, "") for heading in shown)] for name, entry in zip(names, entries, strict=True)
+    ]
+    return [*head(["pair and version", *shown]), *map(line, rows)] if entries else []
 
 
 def line(cells: Iterable[object]) -> str:

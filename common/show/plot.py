@@ -29,7 +29,7 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:
     return figure, figure.subplots()
 
 
-def believed(pairs: list[PairResult]) -> list[tuple[PairResult, Row]]:
+def timed_rows(pairs: list[PairResult]) -> list[tuple[PairResult, Row]]:
     """The rows that have a ratio and an interval."""
     return [(pair, row) for pair in pairs for row in pair.rows if row.ratio and row.interval]
 
@@ -48,7 +48,7 @@ def _intervals(rows: list[Row]) -> tuple[Any, Any, Any]:
 
 def ratio_bars(record: Record) -> Figure:
     """One bar per row: baseline time / variant time on a log axis, with the 95 % interval and a line at 1."""
-    rows = believed(record.pairs)
+    rows = timed_rows(record.pairs)
     figure, axes = new_figure(height=1.2 + 0.4 * max(1, len(rows)))
     labels = [pair.name if variant(row) == "optimized" else f"{pair.name} {variant(row)}" for pair, row in rows]
     ratios, ends, errors = _intervals([row for _, row in rows])
@@ -88,8 +88,8 @@ def roofline(
                 axes.plot(intensity, roof, line, color=color, label=f"{key.split('_')[0]} roof, {which}")
         ridge = _rate(limits[key], "measured") / _rate(limits["dram_bytes"], "measured")
         axes.axvline(ridge, color=color, linewidth=0.8, alpha=0.4)
-        where: Any = {"xy": (ridge, 0.02), "xycoords": ("data", "axes fraction")}
-        axes.annotate(f"ridge {digits(ridge)}", **where, fontsize=8, rotation=90, color=color)
+        position: Any = {"xy": (ridge, 0.02), "xycoords": ("data", "axes fraction")}
+        axes.annotate(f"ridge {digits(ridge)}", **position, fontsize=8, rotation=90, color=color)
     for i, (label, flop_per_byte, rate) in enumerate(points):
         axes.plot(flop_per_byte, rate / 1e9, linewidth=0, markeredgecolor="black", label=label, **style(i))
     axes.set(xlabel="arithmetic intensity (FLOP per byte of DRAM traffic)", ylabel="performance (GFLOP/s)")
@@ -112,14 +112,14 @@ def sweep(*records: Record) -> Figure:
     pairs: dict[str, list[PairResult]] = {}
     for pair in [pair for record in records for pair in record.pairs]:
         pairs.setdefault(pair.name, []).append(pair)
-    by_memory = [pair for found in pairs.values() for pair in found if pair.limit_by == "dram_bytes" and pair.arms]
+    by_memory = [pair for results in pairs.values() for pair in results if pair.limit_by == "dram_bytes" and pair.arms]
     count = len(pairs) + bool(by_memory)
     figure = Figure(figsize=(8.0, 0.3 + 4.2 * max(1, count)), layout="constrained")
     panels = figure.subplots(max(1, count), squeeze=False)[:, 0]
     if by_memory:
         _bandwidths(panels[-1], by_memory, [record.limits["dram_bytes"] for record in records])
-    for axes, found in zip(panels, pairs.values(), strict=False):
-        _ratios(axes, found)
+    for axes, results in zip(panels, pairs.values(), strict=False):
+        _ratios(axes, results)
     panels[0].set_title(" / ".join(dict.fromkeys(map(origin, records))))
     return figure
 
@@ -147,23 +147,23 @@ def groups(pairs: list[PairResult]) -> list[Group]:
     for pair in pairs:
         words = [_word(name, value) for name, value in pair.sizes.items() if type(value) is not int]
         families.setdefault(", ".join(sorted(words)), []).append(pair)
-    return [group for name, family in families.items() for group in _ordered(name, family)]
+    return [group for name, family in families.items() for group in _ordered_groups(name, family)]
 
 
 def _word(name: str, value: Any) -> str:
     return f"{name} {value}" if isinstance(value, bool) else str(value)
 
 
-def _ordered(name: str, family: list[PairResult]) -> list[Group]:
+def _ordered_groups(name: str, family: list[PairResult]) -> list[Group]:
     """The groups of a family, the longest ordered group first; the rest of the family has no order."""
     axes = dict.fromkeys(key for pair in family for key, value in pair.sizes.items() if type(value) is int)
-    found, left = list[Group](), list(family)
-    while left:
-        lines = [(axis, line) for axis in axes for line in _lines(left, axis)]
-        axis, line = max(lines, key=lambda each: len(each[1]), default=("", left))
-        found.append(Group(f"{name}: {axis}".removeprefix(": ").removesuffix(": "), axis, line))
-        left = [pair for pair in left if pair not in line]
-    return found
+    ordered, remaining = list[Group](), list(family)
+    while remaining:
+        lines = [(axis, line) for axis in axes for line in _lines(remaining, axis)]
+        axis, line = max(lines, key=lambda item: len(item[1]), default=("", remaining))
+        ordered.append(Group(f"{name}: {axis}".removeprefix(": ").removesuffix(": "), axis, line))
+        remaining = [pair for pair in remaining if pair not in line]
+    return ordered
 
 
 def _lines(pairs: list[PairResult], axis: str) -> list[list[PairResult]]:
@@ -178,19 +178,20 @@ def _lines(pairs: list[PairResult], axis: str) -> list[list[PairResult]]:
 
 def _ratios(axes: Any, pairs: list[PairResult]) -> None:
     """Ratios of one pair: sizes of the same type and shape side by side. A line connects ordered sizes."""
-    found = groups(pairs)
-    ends = [0, *accumulate(len(group.pairs) for group in found)]
-    place = {pair.size: number for number, pair in enumerate(pair for group in found for pair in group.pairs)}
-    rows = [(pair, row) for pair, row in believed(pairs) if row.versus == "baseline"]
+    size_groups = groups(pairs)
+    ends = [0, *accumulate(len(group.pairs) for group in size_groups)]
+    place = {pair.size: number for number, pair in enumerate(pair for group in size_groups for pair in group.pairs)}
+    rows = [(pair, row) for pair, row in timed_rows(pairs) if row.versus == "baseline"]
     for i, label in enumerate(dict.fromkeys(row.variant for _, row in rows)):
-        own = sorted(((place[pair.size], row) for pair, row in rows if row.variant == label), key=lambda each: each[0])
-        ratios, _, errors = _intervals([row for _, row in own])
+        points = [(place[pair.size], row) for pair, row in rows if row.variant == label]
+        points.sort(key=lambda point: point[0])
+        ratios, _, errors = _intervals([row for _, row in points])
         name = f"{pairs[0].name}{label.replace('optimized', '').replace('/', ' ')}"
-        axes.errorbar([at for at, _ in own], ratios, yerr=errors, capsize=3, label=name, linestyle="none", **style(i))
-        for group, (begin, end) in zip(found, pairwise(ends), strict=True):
-            line = [(at, row.ratio) for at, row in own if group.axis and begin <= at < end]
-            axes.plot([at for at, _ in line], [ratio for _, ratio in line], color=style(i)["color"], linewidth=1)
-    _bands(axes, found, ends)
+        axes.errorbar([x for x, _ in points], ratios, yerr=errors, capsize=3, label=name, linestyle="none", **style(i))
+        for group, (begin, end) in zip(size_groups, pairwise(ends), strict=True):
+            line = [(x, row.ratio) for x, row in points if group.axis and begin <= x < end]
+            axes.plot([x for x, _ in line], [ratio for _, ratio in line], color=style(i)["color"], linewidth=1)
+    _bands(axes, size_groups, ends)
     axes.axhline(1, color="black", linewidth=1)
     axes.set_xticks(range(len(place)), list(place))
     if len(place) > MOST_UPRIGHT:
@@ -200,14 +201,14 @@ def _ratios(axes: Any, pairs: list[PairResult]) -> None:
     axes.legend(fontsize=8)
 
 
-def _bands(axes: Any, found: list[Group], ends: list[int]) -> None:
+def _bands(axes: Any, size_groups: list[Group], ends: list[int]) -> None:
     """Colour every second group grey and write its label above."""
-    if len(found) > 1:
+    if len(size_groups) > 1:
         for begin, end in [*pairwise(ends)][1::2]:
             axes.axvspan(begin - 0.5, end - 0.5, color="black", alpha=0.06, linewidth=0)
         above = axes.secondary_xaxis("top")
         middles = [(begin + end - 1) / 2 for begin, end in pairwise(ends)]
-        above.set_xticks(middles, [group.label for group in found], fontsize=7, rotation=45, ha="left")
+        above.set_xticks(middles, [group.label for group in size_groups], fontsize=7, rotation=45, ha="left")
         above.tick_params(length=0)
 
 

@@ -16,9 +16,9 @@ from functools import cache
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
-from common.record.load import together
+from common.record.record_file import combine_records
 from common.record.result import Arm, PairResult
-from common.record.store import current, recorded
+from common.record.store import chapter_records, current_filter
 from common.show.formats import binary, digits, seconds
 from common.show.summary import fastest_library
 from common.show.tables import variant, word
@@ -30,9 +30,9 @@ OF_BASELINE = {"time", "peak"}
 STALE, NOT_YET = "stale", "not recorded yet"
 
 
-def filled_in(text: str) -> str:
+def fill_in_figures(text: str) -> str:
     """A text with all its quoted figures made anew. Raises UserError where one names what is not recorded."""
-    return QUOTED.sub(lambda found: link(found["device"], found["chapter"], found["title"]), text)
+    return QUOTED.sub(lambda match: link(match["device"], match["chapter"], match["title"]), text)
 
 
 def link(device: str, chapter: str, title: str) -> str:
@@ -40,10 +40,10 @@ def link(device: str, chapter: str, title: str) -> str:
     return f'[{figure(device, chapter, title)}](/recorded/{device}/{chapter}.md "{title}")'
 
 
-def newest(title: str) -> str:
+def newest_figure(title: str) -> str:
     """Of one GPU (`on_one_gpu`), under a title that begins with the chapter: `ch1 coalescing optimized: ratio`."""
     chapter, _, rest = title.partition(" ")
-    on_gpu = on_one_gpu(recorded(chapter))
+    on_gpu = on_one_gpu(chapter_records(chapter))
     if not on_gpu:
         raise UserError(f'nothing recorded is called "{title}"')
     return figure(on_gpu[0][0].parent.name, chapter, rest)
@@ -54,43 +54,45 @@ def figure(device: str, chapter: str, title: str) -> str:
 
     Raises UserError for a title that names no pair, variant, timed size or field of the chapter.
     """
-    if asked := TITLE.fullmatch(title):
-        size = asked["size"] or "default"
-        result = _results(device, chapter, class_of(size)).get((asked["pair"], size))
+    if parts := TITLE.fullmatch(title):
+        size = parts["size"] or "default"
+        result = _results(device, chapter, class_of(size)).get((parts["pair"], size))
         if result and not _is_current(chapter)(result):
             return STALE
-        fields = _fields(result, asked["variant"]) if result else {}
-        if text := fields.get(asked["field"]):
+        fields = _fields(result, parts["variant"]) if result else {}
+        if text := fields.get(parts["field"]):
             return text
-        if "time" not in fields and _is_of_chapter(chapter, asked, size):
+        if "time" not in fields and _is_of_chapter(chapter, parts, size):
             return NOT_YET
     raise UserError(f'{chapter}: nothing recorded on {device} is called "{title}"')
 
 
-def _is_of_chapter(chapter: str, asked: re.Match[str], size: str) -> bool:
+def _is_of_chapter(chapter: str, parts: re.Match[str], size: str) -> bool:
     """Whether the chapter, as it is now, has what a title names."""
     for pair in discover(ROOT / chapter):
-        if pair.name == asked["pair"] and size in pair.timed_sizes:
-            labels = {short(each.label) for each in pair.variants}
-            labels |= {f"{short(each.label)} vs {short(each.versus)}" for each in pair.variants if each.versus}
+        if pair.name == parts["pair"] and size in pair.timed_sizes:
+            names = [(short(version.label), version.versus) for version in pair.variants]
+            labels = {label for label, _ in names} | {
+                f"{label} vs {short(versus)}" for label, versus in names if versus
+            }
             fields = {**dict.fromkeys(labels, FIELDS), "baseline": OF_BASELINE}
-            return asked["field"] in fields.get(asked["variant"], ())
+            return parts["field"] in fields.get(parts["variant"], ())
     return False
 
 
-def _of_arm(arm: Arm) -> dict[str, str]:
+def _arm_fields(arm: Arm) -> dict[str, str]:
     return {"time": seconds(arm.median_s)} | ({"peak": binary(arm.peak_bytes)} if arm.peak_bytes else {})
 
 
 def _fields(result: PairResult, label: str) -> dict[str, str]:
     """Field -> figure, of a variant as a title names it; without a time if it was not timed."""
     if label == "baseline":
-        return _of_arm(result.arms[label]) if result.arms else {}
+        return _arm_fields(result.arms[label]) if result.arms else {}
     row = next((row for row in result.rows if variant(row) == label), None)
     fields = {"verdict": word(row.verdict)} if row else {}
     if row and row.ratio is not None:
         arm = result.arms[row.variant]
-        fields |= {"ratio": f"{digits(row.ratio)}x", **_of_arm(arm)}
+        fields |= {"ratio": f"{digits(row.ratio)}x", **_arm_fields(arm)}
         if arm.of_limit is not None:
             fields["limit"] = f"{arm.of_limit:.0%}"
         if best := fastest_library(result, row):
@@ -100,11 +102,11 @@ def _fields(result: PairResult, label: str) -> dict[str, str]:
 
 @cache
 def _results(device: str, chapter: str, of_class: str) -> dict[tuple[str, str], PairResult]:
-    found = [record for path, record in recorded(chapter, of_class) if path.parent.name == device]
-    record = together(found)
+    records = [record for path, record in chapter_records(chapter, of_class) if path.parent.name == device]
+    record = combine_records(records)
     return {(pair.name, pair.size): pair for pair in record.pairs} if record else {}
 
 
 @cache
 def _is_current(chapter: str) -> Callable[[PairResult], bool]:
-    return current(discover(ROOT / chapter))
+    return current_filter(discover(ROOT / chapter))

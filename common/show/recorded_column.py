@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from common.pairs.pair import Pair, class_of
 from common.record.files import Problems
 from common.record.result import PairResult, Record
-from common.record.store import current, recorded_sizes
+from common.record.store import current_filter, recorded_sizes
 
 
 @dataclass(frozen=True)
-class OnGpu:
+class GpuResults:
     """The newest results of one GPU by chapter, pair and size; None in place of one whose pair has changed since.
 
     `device`: its name, short; `origin`: its name and the dates; `problems`: the files that could not be read.
@@ -24,9 +24,9 @@ class OnGpu:
 
     def is_stale(self, pair: PairResult) -> bool:
         """Whether something is recorded of a pair at its size, of another state of its code."""
-        return any(key in self.results for key in self._keys(pair)) and self.of(pair) is None
+        return any(key in self.results for key in self._keys(pair)) and self.result_for(pair) is None
 
-    def of(self, pair: PairResult) -> PairResult | None:
+    def result_for(self, pair: PairResult) -> PairResult | None:
         """What is recorded of a pair at its size; at the default size where a CPU has another in place of it."""
         return next((self.results[key] for key in self._keys(pair) if key in self.results), None)
 
@@ -35,22 +35,22 @@ class OnGpu:
         return [(pair.chapter, pair.name, size) for size in sizes]
 
 
-NOTHING_ON_GPU = OnGpu()
+NO_GPU_RESULTS = GpuResults()
 
 
-def on_gpu(record: Record, pairs: Sequence[Pair]) -> OnGpu:
+def gpu_results(record: Record, pairs: Sequence[Pair]) -> GpuResults:
     """What is recorded on a GPU of the measured `pairs`; nothing if the record is of a GPU itself."""
     if record.environment["device"]["kind"] == "cuda" or not pairs:
-        return NOTHING_ON_GPU
+        return NO_GPU_RESULTS
     results: dict[tuple[str, str, str], PairResult | None] = {}
     problems: Problems = {}
-    is_current, name, dates = current(pairs), "", set[str]()
+    is_current, name, dates = current_filter(pairs), "", set[str]()
     for chapter in {pair.chapter for pair in record.pairs}:
         for old in (old for _, old in recorded_sizes(chapter, problems=problems)):
             for result in old.pairs:
                 results.setdefault((chapter, result.name, result.size), result if is_current(result) else None)
             name, dates = old.environment["device"]["name"], dates | {old.environment["date"][:10]}
-    return OnGpu(results, short_name(name), f"{name}, {' and '.join(sorted(dates))}", problems)
+    return GpuResults(results, short_name(name), f"{name}, {' and '.join(sorted(dates))}", problems)
 
 
 def short_name(device: str) -> str:

@@ -51,7 +51,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Predicted:
+class PredictedRows:
     """All rows. `environment`: device (name), machine (the first one's name), date and commit."""
 
     schema: int
@@ -59,60 +59,61 @@ class Predicted:
     rows: list[Row]
 
 
-FORMAT = files.Format("predictions", SCHEMA, Predicted)
+FORMAT = files.Format("predictions", SCHEMA, PredictedRows)
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRow:
     """A predicted row, and the row that was measured. `seconds`: variant, versus -> measured."""
 
-    row: Row
-    found: result.Row
+    prediction: Row
+    measured: result.Row
     seconds: dict[str, float]
 
     @property
-    def measured(self) -> float:
-        return self.found.ratio or math.nan
+    def measured_ratio(self) -> float:
+        return self.measured.ratio or math.nan
 
     @property
     def factor(self) -> float:
-        return self.row.predicted / self.measured
+        return self.prediction.predicted / self.measured_ratio
 
     @property
     def unmoved(self) -> float:
         """The same for the first machine's ratio, taken as the prediction."""
-        return self.row.recorded / self.measured
+        return self.prediction.recorded / self.measured_ratio
 
     def cells(self) -> list[str]:
-        row = self.row
+        row = self.prediction
         shares = " -> ".join(f"{row.explained[which]:.0%}" for which in ("versus", "variant"))
         off = " -> ".join(f"{self.seconds[which] / row.seconds[which]:.2f}" for which in ("versus", "variant"))
         ratios = [f"{digits(ratio)}x" for ratio in (row.recorded, row.predicted)]
-        return [row.name, variant(self.found), *ratios, ratio_of(self.found), f"{self.factor:.2f}", shares, off]
+        return [row.name, variant(self.measured), *ratios, ratio_of(self.measured), f"{self.factor:.2f}", shares, off]
 
 
-def compared(found: Predicted, folder: Path) -> list[Compared]:
+def compare_rows(predicted: PredictedRows, folder: Path) -> list[ComparedRow]:
     """The predicted rows that were measured later: on the same code, or on code that a record was carried to."""
-    measured, carried = dict[Key, tuple[str, result.Row, dict[str, float]]](), dict[str, list[str]]()
-    for chapter in dict.fromkeys(row.chapter for row in found.rows):
-        for path, record in reversed(store.recorded(chapter, problems={})):
-            is_later = path.parent == folder and record.environment["date"] > found.environment["date"]
+    measured_rows, carried = dict[Key, tuple[str, result.Row, dict[str, float]]](), dict[str, list[str]]()
+    for chapter in dict.fromkeys(row.chapter for row in predicted.rows):
+        for path, record in reversed(store.chapter_records(chapter, problems={})):
+            is_later = path.parent == folder and record.environment["date"] > predicted.environment["date"]
             for pair in record.pairs:
                 carried.setdefault(pair.source_hash, []).extend(pair.carried)
                 if is_later and pair.size == "default":
-                    measured |= _ratios(pair)
-    pairs = [(row, measured.get((row.chapter, row.name, row.variant, row.versus))) for row in found.rows]
-    return [Compared(row, *at[1:]) for row, at in pairs if at and row.source_hash in (at[0], *carried[at[0]])]
+                    measured_rows |= _ratios(pair)
+    pairs = [(row, measured_rows.get((row.chapter, row.name, row.variant, row.versus))) for row in predicted.rows]
+    hashes = {code: (code, *earlier) for code, earlier in carried.items()}
+    return [ComparedRow(row, *match[1:]) for row, match in pairs if match and row.source_hash in hashes[match[0]]]
 
 
 def _ratios(pair: result.PairResult) -> dict[Key, tuple[str, result.Row, dict[str, float]]]:
     """The rows of a result that have a ratio, each with the hash of its code and the seconds of both versions."""
-    found = {}
+    ratios = {}
     for row in pair.rows:
         if row.ratio is not None:
             seconds = {"variant": pair.arms[row.variant].median_s, "versus": pair.arms[row.versus].median_s}
-            found[pair.chapter, pair.name, row.variant, row.versus] = (pair.source_hash, row, seconds)
-    return found
+            ratios[pair.chapter, pair.name, row.variant, row.versus] = (pair.source_hash, row, seconds)
+    return ratios
 
 
 def spread(factors: Sequence[float]) -> str:
@@ -122,47 +123,47 @@ def spread(factors: Sequence[float]) -> str:
     return f"half of them within {half - 1:.0%}, nine in ten within {most - 1:.0%}, the worst off by {max(off):.2f}x"
 
 
-def worst(found: Sequence[Compared]) -> list[Compared]:
-    return sorted(found, key=lambda each: -abs(np.log(each.factor)))[:WORST]
+def worst_rows(rows: Sequence[ComparedRow]) -> list[ComparedRow]:
+    return sorted(rows, key=lambda row: -abs(np.log(row.factor)))[:WORST]
 
 
-def summary(predicted: Predicted, found: Sequence[Compared]) -> list[str]:
+def summary(predicted: PredictedRows, rows: Sequence[ComparedRow]) -> list[str]:
     """Lines of Markdown: how good the prediction is, and how good the first machine's ratio alone would have been."""
     first = predicted.environment["machine"]
-    moved = [each for each in found if abs(np.log(each.row.predicted / each.row.recorded)) > np.log(1.05)]
-    lines = [f"{len(found)} of {len(predicted.rows)} predicted ratios have been measured there."]
+    moved = [row for row in rows if abs(np.log(row.prediction.predicted / row.prediction.recorded)) > np.log(1.05)]
+    lines = [f"{len(rows)} of {len(predicted.rows)} predicted ratios have been measured there."]
     far = f"those where the prediction differs by more than 5 % from the ratio on the {first}"
-    for which, some in (("all", found), (far, moved)):
-        if some:
-            lines.append(f"- {which} ({len(some)}): {spread([each.factor for each in some])}")
-            lines.append(f"  - if one takes the {first}'s ratio and no rule: {spread([each.unmoved for each in some])}")
+    for which, group in (("all", rows), (far, moved)):
+        if group:
+            lines.append(f"- {which} ({len(group)}): {spread([row.factor for row in group])}")
+            lines.append(f"  - if one takes the {first}'s ratio and no rule: {spread([row.unmoved for row in group])}")
     return lines
 
 
-def table(predicted: Predicted, found: Sequence[Compared]) -> list[str]:
+def table(predicted: PredictedRows, rows: Sequence[ComparedRow]) -> list[str]:
     heads = [heading.format(first=predicted.environment["machine"]) for heading in HEADINGS]
-    return [*head(heads), *(line(each.cells()) for each in found)]
+    return [*head(heads), *(line(row.cells()) for row in rows)]
 
 
-def predictions(problems: files.Problems | None = None) -> list[tuple[Path, Predicted, list[Compared]]]:
+def predictions(problems: files.Problems | None = None) -> list[tuple[Path, PredictedRows, list[ComparedRow]]]:
     """(Its file, a prediction, its rows that were measured) for each machine that was predicted, newest first."""
-    found = FORMAT.recorded(FILE, problems=problems)
-    return [(path, predicted, compared(predicted, path.parent)) for path, predicted in found]
+    recorded = FORMAT.load_all(FILE, problems=problems)
+    return [(path, predicted, compare_rows(predicted, path.parent)) for path, predicted in recorded]
 
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     """The pages by path. Bad files are noted in `problems`; without it they raise RecordError."""
-    return {path.with_suffix(".md"): _page(said, found) for path, said, found in predictions(problems) if found}
+    return {path.with_suffix(".md"): _page(predicted, rows) for path, predicted, rows in predictions(problems) if rows}
 
 
-def _page(predicted: Predicted, found: list[Compared]) -> str:
-    said, first = predicted.environment, predicted.environment["machine"]
-    name, date, commit = said["device"]["name"], said["date"][:10], said["commit"][:12]
+def _page(predicted: PredictedRows, rows: list[ComparedRow]) -> str:
+    environment, first = predicted.environment, predicted.environment["machine"]
+    name, date, commit = environment["device"]["name"], environment["date"][:10], environment["commit"][:12]
     explained = EXPLAINED.format(first=first, name=name)
     text = INTRODUCTION.format(name=name, first=first, date=date, commit=commit, explained=explained)
-    parts = [text, "\n".join(summary(predicted, found))]
-    parts.append("\n".join([f"## The {WORST} worst", "", *table(predicted, worst(found))]))
-    for chapter in dict.fromkeys(each.row.chapter for each in found):
-        mine = [each for each in found if each.row.chapter == chapter]
-        parts.append("\n".join([f"## {chapter}", "", *table(predicted, mine)]))
+    parts = [text, "\n".join(summary(predicted, rows))]
+    parts.append("\n".join([f"## The {WORST} worst", "", *table(predicted, worst_rows(rows))]))
+    for chapter in dict.fromkeys(row.prediction.chapter for row in rows):
+        of_chapter = [row for row in rows if row.prediction.chapter == chapter]
+        parts.append("\n".join([f"## {chapter}", "", *table(predicted, of_chapter)]))
     return "\n\n".join(parts) + "\n"

@@ -6,7 +6,7 @@ from common.pairs.pair import short
 from common.record.result import CONTROL, Arm, PairResult, Record
 from common.show import formats
 from common.show.layout import Entry
-from common.show.tables import named
+from common.show.tables import name_with_size
 
 HEADINGS = ("n", "mean", "sd", "min", "max", "max err", "RMS err", "peak", "host")
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -25,7 +25,7 @@ def stats_entries(record: Record) -> list[Entry]:
 
 def stats_remarks(record: Record) -> list[str]:
     """What the table lacks of which pairs, because nothing was timed or the record is older than the figures."""
-    bases = {named(pair): pair.arms["baseline"] for pair in record.pairs if pair.arms}
+    bases = {name_with_size(pair): pair.arms["baseline"] for pair in record.pairs if pair.arms}
     if not bases:
         return ["no statistics: nothing was timed"]
     parts = []
@@ -41,7 +41,7 @@ def _entries(pair: PairResult, is_cpu: bool) -> list[Entry]:
     is_seen = not is_cpu or any(arm.peak_bytes for arm in arms.values())
     names = {label: short(label).replace("yardstick", "ceiling") for label in arms}  # in readers' words
     lines = [Entry(names[label], _cells(arm, unit, is_seen)) for label, arm in arms.items()]
-    return [Entry(f"{named(pair)}, in {unit}", is_title=True), *lines]
+    return [Entry(f"{name_with_size(pair)}, in {unit}", is_title=True), *lines]
 
 
 def _cells(arm: Arm, unit: str, is_seen: bool) -> dict[str, str]:

@@ -7,17 +7,17 @@ from pathlib import Path
 from statistics import fmean, geometric_mean
 
 from common.pairs.pair import Pair, class_of, short
-from common.record.files import Problems, classes, write_text
-from common.record.load import together
+from common.record.files import Problems, count_classes, write_text
 from common.record.outcome import UNTIMED, Cause
+from common.record.record_file import combine_records
 from common.record.result import PairResult, Record, Row
-from common.record.store import CLASSES, added, current, recorded, recorded_classes
+from common.record.store import CLASSES, added_variants, chapter_records, current_filter, recorded_classes
 from common.show import stats_table, tables
 from common.show.formats import digits
 from common.show.layout import markdown
-from common.show.tables import HEADINGS, NOTHING, by_cause, entries_of, named, variant
+from common.show.tables import HEADINGS, NOTHING, by_cause, entries_of, name_with_size, variant
 
-UNTIMED_FACTS = (Cause.ALLOCATES, Cause.COMPILED_LONG)  # say nothing about a time
+NOT_ABOUT_TIME = (Cause.ALLOCATES, Cause.COMPILED_LONG)  # say nothing about a time
 FEWEST = 3  # operations with a library: the table itself shows the best of fewer
 Files = Sequence[tuple[Path, Record]]
 OTHER_LOAD = "other load while measured: "
@@ -29,11 +29,11 @@ def fastest_library(pair: PairResult, row: Row) -> tuple[float, str] | None:
 
     None if there is no such library, or if one was too short to be timed: that one may be the fastest.
     """
-    timed = {label for each in pair.rows for label in each.vs_library}
+    timed = {label for other in pair.rows for label in other.vs_library}
     if any(_is_library(label) and label not in timed for label in pair.arms):
         return None
-    found = [(label, value) for label, value in row.vs_library.items() if _is_library(label)]
-    same = [(value["ratio"], label) for label, value in found if value.get("precision", "") == row.precision]
+    libraries = [(label, value) for label, value in row.vs_library.items() if _is_library(label)]
+    same = [(value["ratio"], label) for label, value in libraries if value.get("precision", "") == row.precision]
     return min(same, default=None)
 
 
@@ -41,24 +41,24 @@ def _is_library(label: str) -> bool:
     return label.split("/")[0] == "library"
 
 
-def standings(record: Record) -> list[str]:
+def best_and_worst(record: Record) -> list[str]:
     """Lines that name the best and the worst pair against its fastest library. No lines for fewer than FEWEST pairs.
 
     A pair counts with its best variant. A pair with a variant that was too short to be timed does not count.
     """
-    standing = []
+    best_ratios = []
     for pair in record.pairs:
         rows = [row for row in pair.rows if row.versus == "baseline"]
         if any(row.verdict in UNTIMED for row in rows):
             continue
-        of_own = [(row, fastest_library(pair, row)) for row in rows if not row.precision]
-        ratios = [(found[0], f"{pair.name} {pair.size} {variant(row)}") for row, found in of_own if found]
-        standing += [max(ratios)] if ratios else []
-    if len(standing) < FEWEST:
+        fastest = [(row, fastest_library(pair, row)) for row in rows if not row.precision]
+        ratios = [(best[0], f"{pair.name} {pair.size} {variant(row)}") for row, best in fastest if best]
+        best_ratios += [max(ratios)] if ratios else []
+    if len(best_ratios) < FEWEST:
         return []
     words = "pair, by its best variant, against its fastest library"
-    named = {"best": max(standing), "worst": min(standing)}
-    return [f"{which} {words}: {name}, {digits(ratio)}x" for which, (ratio, name) in named.items()]
+    extremes = {"best": max(best_ratios), "worst": min(best_ratios)}
+    return [f"{which} {words}: {name}, {digits(ratio)}x" for which, (ratio, name) in extremes.items()]
 
 
 def best_row(pair: PairResult, precision: str = "") -> Row | None:
@@ -66,8 +66,8 @@ def best_row(pair: PairResult, precision: str = "") -> Row | None:
     rows = [row for row in pair.rows if row.versus == "baseline"]
     if any(row.verdict in UNTIMED for row in rows):
         return None
-    of_it = [row for row in rows if row.ratio and row.precision == precision]
-    return max(of_it, key=lambda row: row.ratio or 0, default=None)
+    timed = [row for row in rows if row.ratio and row.precision == precision]
+    return max(timed, key=lambda row: row.ratio or 0, default=None)
 
 
 def class_averages(record: Record) -> list[str]:
@@ -87,14 +87,14 @@ def class_averages(record: Record) -> list[str]:
 def _average(name: str, best: Sequence[tuple[PairResult, Row]]) -> str:
     arms = [pair.arms[row.variant] for pair, row in best]
     shares = [arm.of_limit for arm in arms if arm.of_limit is not None]
-    ratios = [found[0] for found in (fastest_library(pair, row) for pair, row in best) if found]
+    ratios = [fastest[0] for fastest in (fastest_library(pair, row) for pair, row in best) if fastest]
     means = [(f"mean {tables.percent(fmean(shares))} of the limit", len(shares))] if shares else []
     means += [(f"geometric mean {digits(geometric_mean(ratios))}x vs library", len(ratios))] if ratios else []
     texts = [text + (f" (of {count})" if count < len(best) else "") for text, count in means]
     counts = Counter(pair.name for pair, _ in best)
     sizes = f" at {len(best)} sizes" if len(best) > len(counts) else ""
-    of = f"{name}, best versions of {len(counts)} pair{'s' if len(counts) > 1 else ''}{sizes}"
-    return f"{of}: {', '.join(texts) or 'no limit and no library'}"
+    subject = f"{name}, best versions of {len(counts)} pair{'s' if len(counts) > 1 else ''}{sizes}"
+    return f"{subject}: {', '.join(texts) or 'no limit and no library'}"
 
 
 def save_markdown(record: Record, path: Path, stats: bool = False) -> None:
@@ -102,7 +102,7 @@ def save_markdown(record: Record, path: Path, stats: bool = False) -> None:
 
     `stats`: also a table of all candidates' samples, errors and memory.
     """
-    remarks = [*by_cause(record.pairs), *class_averages(record), *standings(record)]
+    remarks = [*by_cause(record.pairs), *class_averages(record), *best_and_worst(record)]
     table = markdown(HEADINGS, tables.table(record.pairs, spread=True))
     if stats:
         table += ["", *markdown(stats_table.HEADINGS, stats_table.stats_entries(record))]
@@ -111,16 +111,16 @@ def save_markdown(record: Record, path: Path, stats: bool = False) -> None:
     write_text(path, "\n".join(lines).rstrip() + "\n")
 
 
-def by_device(files: Files, is_current: Callable[[PairResult], bool], pairs: Sequence[Pair]) -> str:
+def tables_by_device(files: Files, is_current: Callable[[PairResult], bool], pairs: Sequence[Pair]) -> str:
     """What is recorded of a chapter at its default sizes, one table per device. `pairs`: all of the chapter."""
     texts = []
     for of_device, record in _devices(files):
         page = of_device[0][0].with_name(f"{record.pairs[0].chapter}.md")
         texts.append("\n".join([tables.source(*of_device), "", *_table(record.pairs, is_current, spread=False)]))
-        texts += [f"{text[0].upper()}{text[1:]}." for text in _left_out(record.pairs, is_current)]
+        texts += [f"{text[0].upper()}{text[1:]}." for text in _left_out_lines(record.pairs, is_current)]
         results = {result.name: result for result in record.pairs}
         missing = [pair.name for pair in pairs if pair.name not in results]
-        missing += [of for pair in pairs if pair.name in results for of in _added(pair, results[pair.name])]
+        missing += [name for pair in pairs if pair.name in results for name in _added_names(pair, results[pair.name])]
         if missing:
             texts.append(f"Not recorded: {', '.join(missing)}.")
         if shared := [pair.name for pair in record.pairs if pair.neighbours and is_current(pair)]:
@@ -131,53 +131,53 @@ def by_device(files: Files, is_current: Callable[[PairResult], bool], pairs: Seq
 
 def _table(results: Sequence[PairResult], is_current: Callable[[PairResult], bool], spread: bool) -> list[str]:
     """Results as Markdown, without those whose pair has changed since. `spread`: also of the times."""
-    entries = [entry for each in filter(is_current, results) for entry in entries_of(each, spread=spread)]
+    entries = [entry for result in filter(is_current, results) for entry in entries_of(result, spread=spread)]
     return markdown(HEADINGS, entries) if entries else [NOTHING]
 
 
-def _left_out(results: Sequence[PairResult], is_current: Callable[[PairResult], bool]) -> list[str]:
+def _left_out_lines(results: Sequence[PairResult], is_current: Callable[[PairResult], bool]) -> list[str]:
     """A line that names the results which a table lacks, if there are any."""
-    names = ", ".join(dict.fromkeys(named(each) for each in results if not is_current(each)))
+    names = ", ".join(dict.fromkeys(name_with_size(result) for result in results if not is_current(result)))
     return [f"left out, because the pair has changed since: {names}"] if names else []
 
 
-def _added(pair: Pair, result: PairResult) -> list[str]:
-    return [f"{pair.name} {short(label)}" for label in added(pair, result)]
+def _added_names(pair: Pair, result: PairResult) -> list[str]:
+    return [f"{pair.name} {short(label)}" for label in added_variants(pair, result)]
 
 
 def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None) -> dict[Path, str]:
     """recorded/<device>/<chapter>.md: what is recorded of a chapter at all sizes, one table per class of sizes.
 
-    `problems`: as in `archive.recorded`.
+    `problems`: as in `store.chapter_records`.
     """
-    found: dict[Path, list[str]] = {}
+    pages: dict[Path, list[str]] = {}
     for name in recorded_classes(chapter):
-        for files, record in _devices(recorded(chapter, name, problems=problems)):
+        for files, record in _devices(chapter_records(chapter, name, problems=problems)):
             title = f"# {chapter} on {record.environment['device']['name']}"
-            page = found.setdefault(files[0][0].with_name(f"{chapter}.md"), [title])
+            page = pages.setdefault(files[0][0].with_name(f"{chapter}.md"), [title])
             page.append(_section(name, files, record, pairs))
-    return {path: "\n\n".join(parts) + "\n" for path, parts in found.items()}
+    return {path: "\n\n".join(parts) + "\n" for path, parts in pages.items()}
 
 
 def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> str:
     """The section of one class. Only rows that are not stale count for best and worst."""
-    is_current = current(pairs)
-    known = [pair for pair in record.pairs if is_current(pair)]
-    now = replace(record, pairs=known)
-    shared = [named(result) for result in known if result.neighbours]
-    remarks = [*class_averages(now), *standings(now), *_not_recorded(record, name, pairs)]
-    remarks += _left_out(record.pairs, is_current)
+    is_current = current_filter(pairs)
+    current_results = [pair for pair in record.pairs if is_current(pair)]
+    fresh = replace(record, pairs=current_results)
+    shared = [name_with_size(result) for result in current_results if result.neighbours]
+    remarks = [*class_averages(fresh), *best_and_worst(fresh), *_not_recorded(record, name, pairs)]
+    remarks += _left_out_lines(record.pairs, is_current)
     remarks += [f"{OTHER_LOAD}{', '.join(shared)}"] if shared else []
-    remarks += by_cause(known, left_out=UNTIMED_FACTS)
+    remarks += by_cause(current_results, left_out=NOT_ABOUT_TIME)
     table = _table(record.pairs, is_current, spread=True)
     return "\n".join([f"## {name}", "", tables.source(*files), "", *table, "", *map("- {}".format, remarks)]).rstrip()
 
 
 def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
     """For each device, that with the most recorded first: its files, and one record with all that they contain."""
-    for folder in sorted(dict.fromkeys(path.parent for path, _ in files), key=classes, reverse=True):
+    for folder in sorted(dict.fromkeys(path.parent for path, _ in files), key=count_classes, reverse=True):
         of_device = [(path, record) for path, record in files if path.parent == folder]
-        if record := together([each for _, each in of_device]):
+        if record := combine_records([record for _, record in of_device]):
             yield of_device, record
 
 
@@ -186,17 +186,18 @@ def _not_recorded(record: Record, name: str, pairs: Sequence[Pair]) -> list[str]
 
     `cpu`, which replaces the default on a CPU, is left out.
     """
-    found = {(pair.name, "default" if name == "default" else pair.size) for pair in record.pairs}
-    said = []
+    recorded_sizes = {(pair.name, "default" if name == "default" else pair.size) for pair in record.pairs}
+    lines = []
     for pair in pairs:
         sizes = [size for size in pair.sizes if class_of(size) == name and size != "cpu"]
-        if lacking := [size for size in sizes if (pair.name, size) not in found]:
-            said.append(f"not recorded: {pair.name} {'at any size' if lacking == sizes else ', '.join(lacking)}")
+        if missing := [size for size in sizes if (pair.name, size) not in recorded_sizes]:
+            lines.append(f"not recorded: {pair.name} {'at any size' if missing == sizes else ', '.join(missing)}")
         results = [result for result in record.pairs if result.name == pair.name]
         without: dict[str, list[str]] = {}
         for result in results:
-            for of in _added(pair, result):
-                without.setdefault(of, []).append(result.size)
-        for of, lacking in without.items():
-            said.append(f"not recorded: {of} {'at any size' if len(lacking) == len(results) else ', '.join(lacking)}")
-    return said
+            for label in _added_names(pair, result):
+                without.setdefault(label, []).append(result.size)
+        for label, missing in without.items():
+            sizes_text = "at any size" if len(missing) == len(results) else ", ".join(missing)
+            lines.append(f"not recorded: {label} {sizes_text}")
+    return lines

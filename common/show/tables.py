@@ -12,7 +12,7 @@ from common.record.result import Arm, PairResult, Record, Row
 from common.show import formats, words
 from common.show.formats import digits, seconds
 from common.show.layout import Entry, head, line  # noqa: F401 (tables in Markdown are asked for here)
-from common.show.recorded_column import NOTHING_ON_GPU, OnGpu
+from common.show.recorded_column import NO_GPU_RESULTS, GpuResults
 from common.show.words import VERDICTS, word
 
 ON_GPU = "recorded on a GPU"  # a column of a machine without one
@@ -98,13 +98,13 @@ def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
     for label, value in row.vs_library.items():
         kind, _, name = label.partition("/")
         precision = value.get("precision", "")
-        graded = "" if row.verdict == Verdict.UNSURE else grade(value["ratio"])
-        mark = "ceiling" if kind == "yardstick" else row.precision or graded
+        letter = "" if row.verdict == Verdict.UNSURE else grade(value["ratio"])
+        mark = "ceiling" if kind == "yardstick" else row.precision or letter
         if precision:  # the library's precision, which is then the row's too
-            mark = ", ".join(filter(None, (graded, f"both {precision}")))
+            mark = ", ".join(filter(None, (letter, f"both {precision}")))
             name = "" if name == precision else name
-        own = f"({time(pair.arms[label], spread)})" if spread else ""
-        parts.append(" ".join(filter(None, (f"{digits(value['ratio'])}x", name, mark, own))))
+        library_time = f"({time(pair.arms[label], spread)})" if spread else ""
+        parts.append(" ".join(filter(None, (f"{digits(value['ratio'])}x", name, mark, library_time))))
     return ", ".join(parts)
 
 
@@ -113,32 +113,32 @@ def grade(ratio: float) -> str:
     return next((name for least, name in GRADES if ratio >= least), "F")
 
 
-def named(pair: PairResult) -> str:
+def name_with_size(pair: PairResult) -> str:
     """A pair's name, followed by the size unless that is the default."""
     return pair.name if class_of(pair.size) == "default" else f"{pair.name} {pair.size}"
 
 
-def _of_candidate(pair: PairResult, label: str, spread: bool, is_baseline: bool = False) -> dict[str, str]:
+def _candidate_cells(pair: PairResult, label: str, spread: bool, is_baseline: bool = False) -> dict[str, str]:
     """The cells about one candidate's own time. Beside the baseline's share of the limit stands the resource."""
     arm = pair.arms[label]
     limit, sheet = (percent(share) if share is not None else "" for share in (arm.of_limit, arm.of_datasheet))
-    is_told = limit and (is_baseline or resource(pair, arm) != resource(pair, pair.arms["baseline"]))
+    shows_resource = limit and (is_baseline or resource(pair, arm) != resource(pair, pair.arms["baseline"]))
     return {
         "time": time(arm, spread),
-        "% of limit": f"{resource(pair, arm)} {limit}" if is_told else limit,
+        "% of limit": f"{resource(pair, arm)} {limit}" if shows_resource else limit,
         "throughput": rate(pair, label),
         "% of datasheet": sheet,
         "host time": seconds(arm.host_s) if arm.host_s is not None else "",
     }
 
 
-def table(results: Sequence[PairResult], old: OnGpu = NOTHING_ON_GPU, spread: bool = False) -> list[Entry]:
+def table(results: Sequence[PairResult], old: GpuResults = NO_GPU_RESULTS, spread: bool = False) -> list[Entry]:
     """The entries of all results; those of a chapter under its name if there are several."""
     entries, many = list[Entry](), len({pair.chapter for pair in results}) > 1
     for number, pair in enumerate(results):
         if many and pair.chapter != results[number - 1].chapter:
             entries.append(Entry(pair.chapter, is_title=True, styles={"": "bold underline"}))
-        entries += entries_of(pair, old.of(pair), old.device, spread)
+        entries += entries_of(pair, old.result_for(pair), old.device, spread)
     return entries
 
 
@@ -148,31 +148,31 @@ def entries_of(pair: PairResult, old: PairResult | None = None, device: str = ""
     `old`: what is recorded of the pair on another `device`: it stands, dimmed and with the device's name, in place of
     what cannot be timed here, and otherwise in a column of its own. `spread`: also of the times.
     """
-    before = {(row.variant, row.versus): row for row in old.rows if row.ratio} if old else {}
+    old_rows = {(row.variant, row.versus): row for row in old.rows if row.ratio} if old else {}
     entries = []
     for row in pair.rows:
-        recorded = before.get((row.variant, row.versus))
+        recorded = old_rows.get((row.variant, row.versus))
         if old and recorded and row.verdict in (Verdict.SKIPPED, Verdict.VERIFIED):
             state = device if row.verdict == Verdict.SKIPPED else f"{row.verdict}, {device}"
             entries.append(_entry(old, recorded, {"verdict": state}, spread, {"": "dim"}))
-            rungs = [rung for rung in before.values() if rung.variant == row.variant and rung != recorded]
+            rungs = [rung for rung in old_rows.values() if rung.variant == row.variant and rung != recorded]
             entries += [_entry(old, rung, {"verdict": device}, spread, {"": "dim"}) for rung in rungs]
         else:
             beside = {ON_GPU: f"{device} {ratio(recorded)}"} if recorded else {}
             styles = {"verdict": VERDICTS[row.verdict].style, "speedup": "bold"}
             entries.append(_entry(pair, row, {"verdict": word(row.verdict), **beside}, spread, styles))
     timed = pair if pair.arms else old if any("" in entry.styles for entry in entries) else None
-    title = _of_candidate(timed, "baseline", spread, is_baseline=True) if timed else {}
-    return [Entry(named(pair), title, is_title=True), *entries]
+    title = _candidate_cells(timed, "baseline", spread, is_baseline=True) if timed else {}
+    return [Entry(name_with_size(pair), title, is_title=True), *entries]
 
 
 def _entry(pair: PairResult, row: Row, cells: Mapping[str, str], spread: bool, styles: Mapping[str, str]) -> Entry:
-    shown = {**cells, "speedup": speedup(row), "95 % interval": interval(row)}
+    all_cells = {**cells, "speedup": speedup(row), "95 % interval": interval(row)}
     if row.versus != "baseline":
-        return Entry(f"vs {short(row.versus)}", shown, short(row.variant), styles=styles)
+        return Entry(f"vs {short(row.versus)}", all_cells, short(row.variant), styles=styles)
     if row.ratio is not None:
-        shown |= {**_of_candidate(pair, row.variant, spread), "vs library": libraries(pair, row, spread)}
-    return Entry(short(row.variant), shown, styles=styles)
+        all_cells |= {**_candidate_cells(pair, row.variant, spread), "vs library": libraries(pair, row, spread)}
+    return Entry(short(row.variant), all_cells, styles=styles)
 
 
 def tally(rows: Iterable[Row]) -> str:
@@ -190,10 +190,10 @@ def remarks(pair: PairResult, row: Row) -> list[Finding]:
     Then whether the two times tell another story than the speedup: they are medians of their own.
     """
     notes = row.notes if row.versus == "baseline" else []
-    return [found for found in (row.reason, *notes, _apart(pair, row)) if found]
+    return [finding for finding in (row.reason, *notes, _disagreement(pair, row)) if finding]
 
 
-def _apart(pair: PairResult, row: Row) -> Finding | None:
+def _disagreement(pair: PairResult, row: Row) -> Finding | None:
     if row.ratio is None or row.interval is None:
         return None
     quotient = pair.arms[row.versus].median_s / pair.arms[row.variant].median_s
@@ -205,32 +205,35 @@ def _apart(pair: PairResult, row: Row) -> Finding | None:
 
 def by_cause(pairs: Sequence[PairResult], left_out: Sequence[Cause] = ()) -> list[str]:
     """The remarks on all versions, one line a cause. `left_out`: causes that are not shown."""
-    found: dict[str, dict[str, dict[str, list[str]]]] = {}  # cause -> case -> pair -> versions
-    every = {named(pair): {variant(row) for row in pair.rows} for pair in pairs}
+    causes: dict[str, dict[str, dict[str, list[str]]]] = {}  # cause -> case -> pair -> versions
+    variants = {name_with_size(pair): {variant(row) for row in pair.rows} for pair in pairs}
     for pair in pairs:
-        known = [(variant(row), finding) for row in pair.rows for finding in remarks(pair, row)]
+        findings = [(variant(row), finding) for row in pair.rows for finding in remarks(pair, row)]
         if pair.arms and (bound := pair.arms["baseline"].host_bound):
-            known.append(("baseline", bound))
-        for name, finding in known:
+            findings.append(("baseline", bound))
+        for name, finding in findings:
             if finding.cause not in left_out:
                 what, case = words.parts(finding)
-                found.setdefault(what or case, {}).setdefault(case * bool(what), {}).setdefault(named(pair), []).append(
-                    name
-                )
-    return [_cause_line(cause, by_case, every) for cause, by_case in found.items()]
+                by_pair = causes.setdefault(what or case, {}).setdefault(case * bool(what), {})
+                by_pair.setdefault(name_with_size(pair), []).append(name)
+    return [_cause_line(cause, by_case, variants) for cause, by_case in causes.items()]
 
 
-def _cause_line(cause: str, by_case: Mapping[str, dict[str, list[str]]], every: Mapping[str, set[str]]) -> str:
+def _cause_line(cause: str, by_case: Mapping[str, dict[str, list[str]]], variants: Mapping[str, set[str]]) -> str:
     """A cause with the versions concerned, a pair's name for all of its own; and what is said of each of them."""
-    listed = {
-        case: ", ".join(at if every[at] <= {*names} else f"{at} {', '.join(names)}" for at, names in of.items())
-        for case, of in by_case.items()
-    }
+
+    def listing(by_pair: dict[str, list[str]]) -> str:
+        texts = (
+            pair if variants[pair] <= {*names} else f"{pair} {', '.join(names)}" for pair, names in by_pair.items()
+        )
+        return ", ".join(texts)
+
+    listed = {case: listing(by_pair) for case, by_pair in by_case.items()}
     clause = cause.removesuffix(": ")
     if len(listed) == 1:
         ((case, names),) = listed.items()
-        said = f"{clause} ({case})" if case and cause != clause else cause + case
-        return f"{said}: {names}"
+        text = f"{clause} ({case})" if case and cause != clause else cause + case
+        return f"{text}: {names}"
     return f"{clause.strip()}: " + ", ".join(f"{names} ({case})" if case else names for case, names in listed.items())
 
 
@@ -242,8 +245,8 @@ def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:
     rows = []
     for key, limit in limits.items():
         peaks = [limit["measured"], limit["datasheet"]]
-        shown = [formats.rate(peak, key, formats.four) if peak else "" for peak in peaks]
-        rows.append([key, *shown, limit["how"], limit["source"]])
+        peak_texts = [formats.rate(peak, key, formats.four_digits) if peak else "" for peak in peaks]
+        rows.append([key, *peak_texts, limit["how"], limit["source"]])
     return rows
 
 
@@ -260,9 +263,9 @@ def source(*files: tuple[Path, Measured]) -> str:
         software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
         pairs = record.pairs if isinstance(record, Record) and len(files) > 1 else []
         names = ", ".join(dict.fromkeys(pair.name for pair in pairs))
-        made = links.setdefault(f"Recorded on {origin(record)} ({software})", [])
-        made.append(link(path) + (f" ({names})" if names else ""))
-    return "\n\n".join(f"{where}: {', '.join(found)}" for where, found in links.items())
+        texts = links.setdefault(f"Recorded on {origin(record)} ({software})", [])
+        texts.append(link(path) + (f" ({names})" if names else ""))
+    return "\n\n".join(f"{heading}: {', '.join(pages)}" for heading, pages in links.items())
 
 
 def link(path: Path) -> str:

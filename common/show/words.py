@@ -116,10 +116,10 @@ def word(verdict: str) -> str:
 
 def parts(finding: Finding) -> tuple[str, str]:
     """(What it is, what its facts say of this case), to be joined as they are. Either may be empty."""
-    facts = _Facts({key: _shown(key, value) for key, value in finding.facts.items()})
+    facts = _Facts({key: _fact_text(key, value) for key, value in finding.facts.items()})
     what, _, case = (part.format_map(facts) for part in WORDS[finding.cause].partition("|"))
-    before = _before(finding.facts)
-    return (before, what + case) if before else (what, case)
+    prefix = _prefix(finding.facts)
+    return (prefix, what + case) if prefix else (what, case)
 
 
 def text(finding: Finding | None) -> str:
@@ -127,7 +127,7 @@ def text(finding: Finding | None) -> str:
     return "".join(parts(finding)) if finding else ""
 
 
-def _shown(key: str, value: Any) -> Any:
+def _fact_text(key: str, value: Any) -> Any:
     """A fact as words have it: amounts of memory with their unit."""
     if key in ("bytes", "baseline") and isinstance(value, int) and not isinstance(value, bool):
         return f"{value / 2**20:,.1f} MiB" if value >= LEAST_BYTES else "almost nothing"
@@ -150,7 +150,7 @@ class _Text(str):
         return str(self)
 
 
-def _before(facts: Mapping[str, Any]) -> str:
+def _prefix(facts: Mapping[str, Any]) -> str:
     """Whose answer or call it was, on which rank, and where an answer was found wrong."""
     whose = f"{facts['whose']}: " if "whose" in facts else ""
     whose = whose.replace("baseline: ", "the baseline: ")
@@ -159,13 +159,13 @@ def _before(facts: Mapping[str, Any]) -> str:
     path = f"{facts['path']}: " if facts.get("path") else ""
     gradient = "gradient of " if facts.get("gradient") else ""
     proves = f"the check at {facts['check']} proves nothing: " if "check" in facts else ""
-    return f"{whose}{alone}{rank}{_where(facts)}{proves}{gradient}{path}"
+    return f"{whose}{alone}{rank}{_place_text(facts)}{proves}{gradient}{path}"
 
 
-def _where(facts: Mapping[str, Any]) -> str:
-    if facts.get("where") not in [where.value for where in Where]:
+def _place_text(facts: Mapping[str, Any]) -> str:
+    if facts.get("where") not in [place.value for place in Where]:
         return ""
-    where = Where(facts["where"])
+    place = Where(facts["where"])
     places = {
         Where.SIZE: f" at size {facts.get('size')}",
         Where.TIMED: " at the timed size",
@@ -176,4 +176,4 @@ def _where(facts: Mapping[str, Any]) -> str:
     }
     draw = f" on {facts['draw']}" if facts.get("draw") else ""
     filled = ", with NaN in uninitialized memory" if facts.get("filled") else ""
-    return f"wrong answer{places[where]}{draw}{filled}: "
+    return f"wrong answer{places[place]}{draw}{filled}: "

@@ -35,8 +35,8 @@ class Kernel:
     store of each program its different sectors of 32 bytes, summed; at least these cross to L1. `distinct_bytes`: for
     each launch the different sectors read plus those written, in bytes; memory has to move them once. `lanes`: of all
     loads and stores; `masked` of them do nothing. `atomics`: lanes of atomic operations, whose sectors are both read
-    and written; `queue`: the most of one launch that use the same address. `flops`: by precision (`fp16_flops`), of
-    `tl.dot` and of torch's products. `through_tma`: sectors of descriptors.
+    and written; `max_atomics_per_address`: the most of one launch that use the same address. `flops`: by precision
+    (`fp16_flops`), of `tl.dot` and of torch's products. `through_tma`: sectors of descriptors.
     """
 
     name: str
@@ -50,23 +50,26 @@ class Kernel:
     lanes: float = 0.0
     masked: float = 0.0
     atomics: float = 0.0
-    queue: float = 0.0
+    max_atomics_per_address: float = 0.0
     through_tma: float = 0.0
     flops: dict[str, float] = field(default_factory=dict)
 
     def __add__(self, other: "Kernel") -> "Kernel":
-        """The sum of both; `queue` is the longer one."""
+        """The sum of both; `max_atomics_per_address` is the larger one."""
         flops = {key: self.flops.get(key, 0.0) + other.flops.get(key, 0.0) for key in {**self.flops, **other.flops}}
         sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
-        return Kernel(self.name, **sums, queue=max(self.queue, other.queue), flops=flops)
+        most = max(self.max_atomics_per_address, other.max_atomics_per_address)
+        return Kernel(self.name, **sums, max_atomics_per_address=most, flops=flops)
 
     def times(self, by: float) -> "Kernel":
-        """The counts times `by`; `queue` stays."""
+        """The counts times `by`; `max_atomics_per_address` stays."""
         sums = {name: by * getattr(self, name) for name in SUMS}
-        return Kernel(self.name, **sums, queue=self.queue, flops={key: by * n for key, n in self.flops.items()})
+        flops = {key: by * n for key, n in self.flops.items()}
+        return Kernel(self.name, **sums, max_atomics_per_address=self.max_atomics_per_address, flops=flops)
 
 
-SUMS = [count_field.name for count_field in fields(Kernel) if count_field.name not in ("name", "queue", "flops")]
+NOT_SUMMED = ("name", "max_atomics_per_address", "flops")
+SUMS = [count_field.name for count_field in fields(Kernel) if count_field.name not in NOT_SUMMED]
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Traffic:
         return self.total.programs
 
     @property
-    def asked_bytes(self) -> float:
+    def requested_bytes(self) -> float:
         return self.total.read_bytes + self.total.written_bytes
 
     @property

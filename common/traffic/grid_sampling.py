@@ -96,7 +96,7 @@ class _Sampler:
         programs, builder = math.prod(shape), interpreter.interpreter_builder
         scope = interpreter._patch_lang(function)
         by_program, lanes = dict[int, Kernel](), 0.0
-        places, queues = (SectorSet(), SectorSet()), list[list[Sectors]]()
+        places, atomic_addresses = (SectorSet(), SectorSet()), list[list[Sectors]]()
         try:
             builder.set_grid_dim(*shape)
             for number in self._draw_programs(programs):
@@ -105,8 +105,8 @@ class _Sampler:
                 self._meter.begin(name)
                 builder.set_grid_idx(*_index(number, shape))
                 function(**values)
-                queues.append([])
-                by_program[number] = self._meter.program_counts(*places, queues[-1])
+                atomic_addresses.append([])
+                by_program[number] = self._meter.program_counts(*places, atomic_addresses[-1])
                 lanes += by_program[number].lanes
         finally:
             scope.restore()
@@ -120,9 +120,9 @@ class _Sampler:
         # Strata see what changes along a grid; the differences of neighbours estimate the rest.
         spread = float(np.square(np.diff(sectors)).mean()) / 2 if others else 0.0
         variance = programs**2 * (1 - len(by_program) / programs) * spread / len(by_program)
-        queue = _estimate_queue([np.concatenate(addresses) for addresses in queues if addresses], programs)
-        kernel = replace(kernel, name=name, launches=1, programs=programs, distinct_bytes=distinct, queue=queue)
-        return kernel, variance
+        most = _estimate_max_per_address([np.concatenate(part) for part in atomic_addresses if part], programs)
+        kernel = replace(kernel, name=name, launches=1, programs=programs, distinct_bytes=distinct)
+        return replace(kernel, max_atomics_per_address=most), variance
 
     def _draw_programs(self, programs: int) -> list[int]:
         """One program from each of equally many parts of a grid: the traffic may change from its start to its end."""
@@ -146,10 +146,10 @@ class _Sampler:
         return interpreter._implicit_cvt(value)
 
 
-def _estimate_queue(addresses_of: list[Sectors], programs: int) -> float:
+def _estimate_max_per_address(addresses_of: list[Sectors], programs: int) -> float:
     """An estimate of how many of all programs use one address, if all used addresses are used equally often.
 
-    `looked_at`: the addresses used by each sampled program. How often two of these share one estimates how often any
+    `addresses_of`: the addresses used by each sampled program. How often two of these share one estimates how often any
     two do, unless programs that share an address are neighbours: only one of them was drawn.
     """
     if not addresses_of:

@@ -39,12 +39,12 @@ class Launch:
     kernel: Kernel
     read: SectorSet
     written: SectorSet
-    queues: list[Addresses]
+    atomic_addresses: list[Addresses]
 
 
-def max_per_address(queues: list[Addresses]) -> int:
+def max_per_address(atomic_addresses: list[Addresses]) -> int:
     """How often the most frequent address occurs."""
-    addresses = np.concatenate(queues) if queues else np.empty(0, np.uint64)
+    addresses = np.concatenate(atomic_addresses) if atomic_addresses else np.empty(0, np.uint64)
     return int(np.unique(addresses, return_counts=True)[1].max()) if addresses.size else 0
 
 
@@ -100,7 +100,7 @@ class Meter:
             if moves:
                 places.add(touched)
         if kind == "atomic":
-            self._launch.queues.append(active.reshape(-1))
+            self._launch.atomic_addresses.append(active.reshape(-1))
         if self._l2:
             self._l2.access(touched, bool(reads), bool(writes))
 
@@ -111,17 +111,18 @@ class Meter:
         """End a launch whose programs were all counted."""
         launch = self._launch
         distinct = SECTOR * (launch.read.sectors.size + launch.written.sectors.size)
-        self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, queue=max_per_address(launch.queues)))
+        most = max_per_address(launch.atomic_addresses)
+        self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, max_atomics_per_address=most))
         if self._l2:
             self._l2.drain()
 
-    def program_counts(self, read: SectorSet, written: SectorSet, queues: list[Addresses]) -> Kernel:
+    def program_counts(self, read: SectorSet, written: SectorSet, atomic_addresses: list[Addresses]) -> Kernel:
         """The counts of one program, not of a launch. Its places are added to the given ones."""
         launch = self._launch
-        queues += launch.queues
+        atomic_addresses += launch.atomic_addresses
         read.add(launch.read.sectors)
         written.add(launch.written.sectors)
-        return replace(launch.kernel, queue=max_per_address(launch.queues))
+        return replace(launch.kernel, max_atomics_per_address=max_per_address(launch.atomic_addresses))
 
     def add(self, kernel: Kernel, variance: float = 0.0) -> None:
         """Add a whole launch or operation. `variance`: of its sectors, if programs were sampled."""

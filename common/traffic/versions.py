@@ -78,14 +78,14 @@ def count_pair(
 
 
 def count_versions(
-    versions: Sequence[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, say: worker.Say
+    versions: Sequence[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, report: worker.Report
 ) -> list[VersionTraffic]:
     """The same in this process. Triton must interpret (INTERPRETED)."""
     counted = []
     for version in versions:
-        say(version.label, 0.0)
+        report(version.label, 0.0)
         counted.append(_count(version, pair, size, machine, models_l2))
-        say(version.label, 1.0)
+        report(version.label, 1.0)
     return counted
 
 

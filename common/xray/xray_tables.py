@@ -6,7 +6,7 @@ from operator import attrgetter, methodcaller
 from rich.console import Console
 
 from common.pairs.pair import short
-from common.pairs.wide_tables import TIE, print_table, say
+from common.pairs.wide_tables import TIE, print_table, print_wrapped
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture
 from common.xray.sass import INSTRUCTION, KINDS, TENSOR, Anatomy
@@ -124,14 +124,14 @@ def print_pictures(title: str, pictures: list[Picture], console: Console, code: 
     """Print the tables. `code`: also print the machine code (sass), or the code that it was made from (ptx)."""
     if not any(picture.kernels for picture in pictures):
         for label, reason in dict.fromkeys((picture.label, picture.reason) for picture in pictures):
-            say(f"{title} {label.removeprefix('optimized/')}: {reason}", console)
+            print_wrapped(f"{title} {label.removeprefix('optimized/')}: {reason}", console)
         return
     for architecture, group in by_architecture(pictures).items():
         heading, *body = rows(group)
         name = f"{title}, compiled for {architecture} ({MACHINES[architecture].name})"
         print_table(name, heading, [[_unbroken_cell(cell) for cell in row] for row in body], console)
         for line in words(group):
-            say(line, console)
+            print_wrapped(line, console)
         for picture in group if code else []:
             for kernel in picture.kernels:
                 console.print(f"\n{picture.label} {kernel.kernel}, {architecture}:", markup=False)

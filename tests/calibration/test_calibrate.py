@@ -239,7 +239,7 @@ def test_a_file_whose_figures_do_not_follow_is_refused_in_one_line(text, complai
 
 
 def test_committed_calibrations_are_believed():
-    for path, found in FORMAT.recorded(FILE):
+    for path, found in FORMAT.load_all(FILE):
         assert 0.95 ** found.environment["runs"] < 0.05, path  # if one in twenty were wrong, so many would show one
 
 
@@ -426,7 +426,7 @@ def test_a_minute_of_calibration(tmp_path, capsys):
     out = capsys.readouterr().out
     with capsys.disabled():
         print(f"\n{out}")
-    ((path, found),) = FORMAT.recorded(FILE, tmp_path)
+    ((path, found),) = FORMAT.load_all(FILE, tmp_path)
     assert [check for check in found.checks if check.check in (WRONG, EMPTY, SPIN) and not check.passed] == []
     assert status == (0 if all(check.passed for check in found.checks) else 1)
     assert f"recorded in {path}" in out

@@ -17,13 +17,13 @@ from tools.counted_launches import (
     PAIRS,
     PER_SM,
     RESIDENT,
-    Chosen,
-    chosen,
-    counted,
+    ChosenVersion,
+    choose_versions,
+    count_version,
     machine_of,
 )
 from tools.counter_page import errors, markdown, pages
-from tools.counter_truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, Compared, Truth
+from tools.counter_truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, ComparedKernel, Truth
 
 LOADS, STORES, RED = WAYS["load"][0], WAYS["store"][0], WAYS["atomic"][1]
 DEVICE = {"kind": "cuda", "name": "NVIDIA H200", "capability": [9, 0], "sms": 132, "cache_bytes": 60 << 20}
@@ -48,7 +48,7 @@ TABLE = f"""==PROF== Connected to process 7
 
 def kernel(counters=None, **counts):
     of = {name: value for name, value in {**COUNTERS, **(counters or {})}.items() if value is not None}
-    return Compared("ch1/planted", "optimized", {"n": 8}, "planted_kernel", {**COUNTED, **counts}, of)
+    return ComparedKernel("ch1/planted", "optimized", {"n": 8}, "planted_kernel", {**COUNTED, **counts}, of)
 
 
 def comparison(*kernels, **fields):
@@ -60,14 +60,15 @@ def test_a_table_is_read_whatever_is_printed_around_it_and_launches_are_added_up
     square = "square_kernel", {GRID: 256.0, THREADS: 128.0, LOADS: 262_144.0, READ: 1_048_576.0}  # n/a is no counter
     fill = "void at::native::fill(float)", {GRID: 1.0, THREADS: 128.0, LOADS: 0.0, READ: 0.0}
     assert ncu.table(TABLE) == [square, fill, square]
-    found = ncu.assigned([(0, "square_kernel"), (0, "square_kernel")], ncu.table(TABLE))  # added up, without torch's
+    launched = [(0, "square_kernel"), (0, "square_kernel")]
+    found = ncu.sum_by_kernel(launched, ncu.table(TABLE))  # added up, without torch's
     assert found == {(0, "square_kernel"): {GRID: 512, THREADS: 128, LOADS: 524_288, READ: 2_097_152}}
 
 
 @pytest.mark.parametrize("launched", [[(0, "square_kernel")], [(0, "square_kernel"), (1, "other_kernel")]])
 def test_other_launches_than_were_made_are_refused(launched):
     with refused("Nsight Compute profiled", kind=ncu.CannotCount):
-        ncu.assigned(launched, ncu.table(TABLE))
+        ncu.sum_by_kernel(launched, ncu.table(TABLE))
 
 
 @pytest.mark.parametrize("text", [TABLE.replace('"262,144"', '"many"'), TABLE.replace('"Kernel Name"', '"Name"')])
@@ -95,7 +96,7 @@ def test_a_table_of_another_kind_is_refused(text):
     ],
 )
 def test_what_a_difference_is_said_to_be(found, said):
-    assert found.said == said
+    assert found.agreement == said
 
 
 def test_the_models_error_is_told_apart_by_what_the_l2_holds():
@@ -170,17 +171,18 @@ def test_without_counters_one_line_says_why(has_gpu, program, said, tmp_path, mo
 
 
 def test_what_is_chosen_is_there():
-    every, names = chosen(), {f"{chapter}/{name}" for chapter, names in PAIRS.items() for name in names.split()}
+    every = choose_versions()
+    names = {f"{chapter}/{name}" for chapter, names in PAIRS.items() for name in names.split()}
     assert {each.pair for each in every} == names
     assert {(each.pair, each.version) for each in every if each.is_beyond_l2} == {*BEYOND_L2}
-    assert {each.pair for each in chosen("softmax*")} == {"ch3/softmax", "ch3/softmax_backward"}
+    assert {each.pair for each in choose_versions("softmax*")} == {"ch3/softmax", "ch3/softmax_backward"}
 
 
 def test_a_launch_is_counted_as_that_gpu_would_make_it():
     size = {"m": 1024, "n": 1024, "k": 64}  # 32 tiles
-    tma = next(each for each in chosen("matmul") if each.version == "optimized/tma")
+    tma = next(each for each in choose_versions("matmul") if each.version == "optimized/tma")
     machine = machine_of({**DEVICE, "sms": 5})
-    found = counted(machine, replace(tma, size=size), {"matmul_kernel": 1})["matmul_kernel"]
+    found = count_version(machine, replace(tma, size=size), {"matmul_kernel": 1})["matmul_kernel"]
     assert found["programs"] == 5
     assert found["TMA load"] == 32 * (128 + 256) * 64 * 2 // 32
     assert found["TMA store"] == 1024 * 1024 * 2 // 32
@@ -190,18 +192,19 @@ def test_a_launch_is_counted_as_that_gpu_would_make_it():
 
 
 def test_the_models_of_an_l2_differ_by_what_runs_at_once_and_by_its_size():
-    softmax = next(each for each in chosen("softmax") if each.version == "baseline")  # reads each row three times
+    # reads each row three times
+    softmax = next(each for each in choose_versions("softmax") if each.version == "baseline")
     size = {"rows": 8, "columns": 2048}  # 8 KiB of float32 a row
     for l2_bytes, passes in ((80 << 10, [1, 1, 3]), (40 << 10, [1, 3, 3])):
         machine = machine_of({**DEVICE, "sms": 1, "cache_bytes": l2_bytes})
-        found = counted(machine, replace(softmax, size=size), {"softmax_kernel": 8})["softmax_kernel"]
+        found = count_version(machine, replace(softmax, size=size), {"softmax_kernel": 8})["softmax_kernel"]
         assert [found[f"read, {model}"] // (64 << 10) for model in MODELS] == passes
 
 
 def test_versions_that_cannot_be_counted_are_left_out_with_their_reason():
-    plan = [Chosen("ch1/planted", version, "", {"n": 8}) for version in ("baseline", "optimized")]
+    plan = [ChosenVersion("ch1/planted", version, "", {"n": 8}) for version in ("baseline", "optimized")]
     of_both = {(number, "planted_kernel"): COUNTERS for number in range(2)}
-    found, left = counter_check.compared(plan, of_both, ["no Gluon", {"planted_kernel": COUNTED}])
+    found, left = counter_check.compare_counts(plan, of_both, ["no Gluon", {"planted_kernel": COUNTED}])
     assert (found, left) == ([kernel()], {"ch1/planted baseline": "no Gluon"})
-    found, left = counter_check.compared(plan[1:], {(0, "other_kernel"): COUNTERS}, [{"planted_kernel": COUNTED}])
+    found, left = counter_check.compare_counts(plan[1:], {(0, "other_kernel"): COUNTERS}, [{"planted_kernel": COUNTED}])
     assert (found, left) == ([], {"ch1/planted optimized": "only the GPU launched other_kernel"})

@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from samples import version as sample
 from common.engine.runner import run_pairs
 from common.machine.device import default_device, has_gpu
 from common.machine.limits import RESOURCES
+from common.pairs.contract import is_inherited
+from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, Pair, discover, load
 from common.pairs.source import UNHASHED
 
@@ -51,8 +54,10 @@ def test_there_are_pairs():
 @each_variant
 def test_what_is_no_lesson_is_written_the_same_in_both_versions(pair, version):
     """And in the same order; there is a lesson, and it is not all."""
-    mine, base = definitions(version), definitions(pair.baseline)
-    assert [name for name in mine if name in base] == [name for name in base if name in mine]
+    base = definitions(pair.baseline)
+    mine = {**{name: text for name, text in base.items() if is_inherited(name)}, **definitions(version)}
+    written = [name for name in definitions(version) if name in base]
+    assert written == [name for name in base if name in written]
     differing = {name for name in {*mine, *base} if mine.get(name) != base.get(name)}
     assert differing and differing < {*mine, *base}
     libraries = {name for name in {*mine, *base} if name.startswith("library")}
@@ -64,9 +69,24 @@ def test_what_is_no_lesson_is_written_the_same_in_both_versions(pair, version):
         assert version.constants["REQUIRES"][what] >= least
 
 
-def test_a_reference_of_one_version_alone_is_named(tmp_path):
+@each_variant
+def test_what_it_has_from_its_baseline_stands_there_only(pair, version):
+    """Unless the version itself calls it."""
+    mine, base = definitions(version), definitions(pair.baseline)
+    tree = ast.parse(version.path.read_text(encoding="utf-8"))
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert [name for name in mine.keys() - called if is_inherited(name) and mine[name] == base.get(name)] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_lessons_are_those_of_its_pairs(folder):
+    assert read_lessons(folder).keys() == {pair.name for pair in PAIRS if pair.chapter == folder.name}
+
+
+def test_another_reference_or_clock_than_the_baselines_is_named(tmp_path):
     extra = 'CLOCK = "wall"\ndef reference(x, w_shift): return 2 * x + w_shift'
-    write_pair(tmp_path, "double", sample("return w_shift + 2 * x"), sample(extra=extra))
+    own = "def reference(x, w_shift): return x + x + w_shift"
+    write_pair(tmp_path, "double", sample("return w_shift + 2 * x", extra=own), sample(extra=extra))
     (pair,) = discover(tmp_path)
     named = "optimized_double.py and baseline_double.py differ in CLOCK, reference: write this the same"
     with pytest.raises(AssertionError, match=named):
@@ -106,9 +126,11 @@ def test_costs_are_amounts_of_known_resources(pair):
     """A misspelt resource would silently leave the pair without a limit."""
     if pair.ranks > 1:
         pytest.skip("its cost needs a group of processes: tests/ranks")
+    of_baseline = load(pair.baseline.path).cost
     for version in [version for version in pair.versions if has_gpu() or not version.needs_cuda]:
         module = load(version.path)
-        cost = module.cost(**module.inputs(**pair.sizes[pair.check_sizes[0]], device=default_device()))
+        inputs = module.inputs(**pair.sizes[pair.check_sizes[0]], device=default_device())
+        cost = getattr(module, "cost", of_baseline)(**inputs)
         assert cost and set(cost) <= RESOURCES and min(cost.values()) > 0
 
 
@@ -168,3 +190,30 @@ def test_both_versions_agree_with_the_oracle_at_odd_sizes(number, version, part)
     else:
         assert (row.verdict, row.ratio) == ("verified", None), reason_of(row)
         assert has_gpu() or "triton" not in version.imports or "interpreter" in reason_of(row)
+
+
+# Helpers that several chapters have
+
+
+def test_chapters_compile_a_library_alike():
+    """A chapter imports from itself alone, so the text stands in each."""
+    texts = {path.read_text(encoding="utf-8") for path in ROOT.glob("ch[0-9]*/compiled.py")}
+    assert len(texts) == 1
+
+
+def test_a_library_is_compiled_once_for_each_shape_order_and_mode(monkeypatch):
+    compiled = load(ROOT / "ch3/compiled.py").compiled
+    calls = []
+    monkeypatch.setattr(torch, "compile", lambda function, **given: calls.append(given) or (lambda: function))
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)
+    same = {"stride": lambda: (1,), "dtype": torch.float32, "is_cuda": True}
+    small, large = (SimpleNamespace(shape=(n,), numel=lambda n=n: n, **same) for n in (128, 1 << 20))
+    assert compiled(abs, small) is compiled(abs, small)
+    for like, more in ((large, {}), (small, {"mode": "max-autotune"}), (large, {"mode": "max-autotune"})):
+        compiled(abs, like, **more)
+    compiled(abs, torch.ones(1), options=(("a", 1),))
+    found = [(given["mode"], given["options"], given["disable"]) for given in calls]
+    assert found == [
+        (None, None, False), (None, None, False), ("max-autotune", None, True), ("max-autotune", None, False),
+        (None, {"a": 1}, True),
+    ]  # fmt: skip

@@ -24,7 +24,7 @@ def test_the_tolerances_in_words_are_those_in_force():
     own = {name: dtype for dtype, name in DTYPES.items()}
     rows = []
     for name in TOLERANCE:
-        row = Tolerance.of(own.get(name, torch.float32), "" if name in own else name)
+        row = Tolerance.for_dtype(own.get(name, torch.float32), "" if name in own else name)
         rows.append(f"| {name} | {row.rtol:g} | {row.times} | {row.floor:.1g} |")
     assert re.findall(r"^\| (?:fp|bf|tf)\d+ \|.*", text, flags=re.MULTILINE) == rows
 

@@ -19,7 +19,7 @@ import torch
 from samples import one_pair, version, wait_until
 
 from common.checks import device_trace, guards
-from common.checks.arrays import own_views, tensors
+from common.checks.arrays import private_views, tensors
 from common.engine.candidates import make_candidates
 from common.engine.inputs import InputSet
 from common.pairs.pair import load
@@ -59,7 +59,7 @@ def test_what_cannot_be_written_is_left_alone():
 
 def test_own_views_keep_what_is_done_to_them():
     tree = {"x": torch.ones(2, 3), "a": np.ones(3), "parts": [torch.ones(2)], "p": torch.ones(2, requires_grad=True)}
-    mine = own_views(tree)
+    mine = private_views(tree)
     mine["x"].unsqueeze_(0).requires_grad_()
     mine["a"].shape = (1, 3)
     mine["a"].flags.writeable = False
@@ -102,13 +102,13 @@ def test_values_shrink_or_are_replaced(sets):
 
 
 def test_company_is_named_once():
-    company, end = guards.Leaks(), threading.Event()
+    company, end = guards.LeakDetector(), threading.Event()
     thread = threading.Thread(target=end.wait, name="lingers")
     thread.start()
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        assert re.search(rf"threads: lingers.*processes: python.*\b{process.pid}\b", company.new())
-        assert company.new() == ""
+        assert re.search(rf"threads: lingers.*processes: python.*\b{process.pid}\b", company.find_new())
+        assert company.find_new() == ""
     finally:
         end.set()
         thread.join()
@@ -116,22 +116,22 @@ def test_company_is_named_once():
 
 
 def test_a_thread_that_python_does_not_list_is_company():
-    company, end, ended = guards.Leaks(), threading.Event(), threading.Event()
+    company, end, ended = guards.LeakDetector(), threading.Event(), threading.Event()
     before = len(sys._current_frames())
     _thread.start_new_thread(lambda: end.wait() and ended.set(), ())
     try:
         wait_until(lambda: len(sys._current_frames()) > before)
-        assert [company.new(), company.new()] == ["threads: one without a name", ""]
+        assert [company.find_new(), company.find_new()] == ["threads: one without a name", ""]
     finally:
         end.set()
         ended.wait()
 
 
 def test_a_process_that_has_ended_is_no_company():
-    company = guards.Leaks()
+    company = guards.LeakDetector()
     process = subprocess.Popen(["true"])
     wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)  # nobody asks how it ended
-    assert company.new() == ""
+    assert company.find_new() == ""
     process.wait()
 
 
@@ -156,7 +156,7 @@ UNTIMELY = {  # event of Python -> a call that raises it alone of those here, an
 
 
 def test_every_event_that_is_untimely_is_tried():
-    assert guards.UNTIMELY.keys() == UNTIMELY.keys()
+    assert guards.UNTIMELY_EVENTS.keys() == UNTIMELY.keys()
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child just ends
@@ -164,28 +164,30 @@ def test_every_event_that_is_untimely_is_tried():
 def test_a_call_is_overheard(event, monkeypatch):
     monkeypatch.delitem(sys.modules, "this", raising=False)
     call, said = UNTIMELY[event]
-    assert said in guards.overheard(call)
+    assert said in guards.untimely_actions(call)
 
 
 def test_of_a_warm_call_nothing_is_heard():
-    assert guards.overheard(lambda: torch.ones(3) + 1) == set()
+    assert guards.untimely_actions(lambda: torch.ones(3) + 1) == set()
 
 
 def test_a_file_that_is_loaded_compiles_no_code(tmp_path):
     np.save(tmp_path / "x.npy", np.ones(3))
     np.load(tmp_path / "x.npy")
-    assert guards.overheard(lambda: np.load(tmp_path / "x.npy")) == set()
-    assert guards.overheard(lambda: ast.literal_eval("[1, 2]")) == set()
+    assert guards.untimely_actions(lambda: np.load(tmp_path / "x.npy")) == set()
+    assert guards.untimely_actions(lambda: ast.literal_eval("[1, 2]")) == set()
 
 
 @pytest.mark.parametrize("call", [ast.parse, lambda text: compile(ast.parse(text), "text", "exec")])
 def test_what_looks_like_reading_a_literal_and_is_not_is_heard(call):
-    assert guards.overheard(partial(call, "1 + 1")) == {"compiles Python code"}
+    assert guards.untimely_actions(partial(call, "1 + 1")) == {"compiles Python code"}
 
 
 def test_allocations_of_a_call_are_counted():
     x, out = torch.randn(2, 1 << 20)
-    assert device_trace.look(lambda: torch.mul(x, 2, out=out), "cpu", False).allocated_bytes < 1 << 10
-    assert device_trace.look(lambda: 2 * x + 1, "cpu", False).allocated_bytes == pytest.approx(2 * x.nbytes, rel=0.01)
-    seen = device_trace.look(lambda: 2 * x + 1 + x, "cpu", False)  # of three, one is free when the third is made
+    assert device_trace.trace_call(lambda: torch.mul(x, 2, out=out), "cpu", False).allocated_bytes < 1 << 10
+    assert device_trace.trace_call(lambda: 2 * x + 1, "cpu", False).allocated_bytes == pytest.approx(
+        2 * x.nbytes, rel=0.01
+    )
+    seen = device_trace.trace_call(lambda: 2 * x + 1 + x, "cpu", False)  # of three, one is free when the third is made
     assert (seen.allocated_bytes, seen.peak_bytes) == pytest.approx((3 * x.nbytes, 2 * x.nbytes), rel=0.01)

@@ -11,7 +11,7 @@ from samples import pair_result, record
 from common.checks.kernel_facts import kernel_facts, kernels_of
 from common.pairs.pair import ROOT
 from common.record import form
-from common.record.load import load_record, save_record
+from common.record.record_file import load_record, save_record
 from common.xray.capture import launches
 from common.xray.compilers import compile_for
 from common.xray.occupancy import MACHINES

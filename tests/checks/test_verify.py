@@ -12,14 +12,14 @@ from common.checks.arrays import (
     copy_into,
     difference,
     map_arrays,
-    overlapping,
+    overlap_path,
     overwrite_slice,
     same_placement,
     to_float64,
 )
 from common.pairs.contract import DRAWS
 
-compare, near = in_words(compare_to_reference.compare), in_words(compare_to_baseline.near)
+compare, near = in_words(compare_to_reference.compare), in_words(compare_to_baseline.compare_elements)
 N = 40_001
 
 
@@ -344,7 +344,7 @@ def test_values_are_copied_across_strides_and_kinds():
 )
 def test_memory_that_two_trees_share_is_found(mine, other, shared):
     x = torch.zeros(10)
-    assert overlapping([x[a:b] for a, b in mine], [x[a:b] for a, b in other]) == shared
+    assert overlap_path([x[a:b] for a, b in mine], [x[a:b] for a, b in other]) == shared
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (8,), (64, 3), (3, 64), (1, 1, 1)])

@@ -29,7 +29,8 @@ def traffic(**amounts):
 
 def predicted_time(recorded_s, work):
     old, new = {"dram_bytes": 4.8e12, "fp32_flops": 67e12}, {"dram_bytes": 3.35e12, "fp32_flops": 67e12}
-    return second_gpu.predicted_time(recorded_s, work, RATES, second_gpu.scaled(RATES, old, new, H100), is_wall=False)
+    second = second_gpu.scale_rates(RATES, old, new, H100)
+    return second_gpu.predicted_time(recorded_s, work, RATES, second, is_wall=False)
 
 
 def test_the_part_that_memory_explains_gets_slower_and_the_rest_stays():
@@ -52,14 +53,16 @@ def course(tmp_path, monkeypatch):
     pair = one_pair(tmp_path / "ch1", version(sizes=SIZES), version(sizes=SIZES))
     monkeypatch.setattr(second_gpu, "chapters", lambda: {1: tmp_path / "ch1"})
     sheet = SimpleNamespace(environment={"device": {"kind": "cuda", "name": H200}})
-    monkeypatch.setattr(second_gpu, "measured", lambda problems: [(recorded / "nvidia_h200/hardware.json", sheet)])
-    monkeypatch.setattr(second_gpu, "of_sheet", lambda found, folder: RATES)
+    monkeypatch.setattr(
+        second_gpu, "measured_sheets", lambda problems: [(recorded / "nvidia_h200/hardware.json", sheet)]
+    )
+    monkeypatch.setattr(second_gpu, "rates_of_sheet", lambda found, folder: RATES)
     versions = [
         VersionTraffic("baseline", traffic(distinct_bytes=8e9)),
         VersionTraffic("optimized", traffic(distinct_bytes=1.0)),
     ]
-    kept = [counts.CountedPair.of(pair, "default", versions)]
-    counts.save(counts.made(kept, MACHINES["sm_90"]), recorded / "counts.json")
+    kept = [counts.CountedPair.from_pair(pair, "default", versions)]
+    counts.save(counts.new_counts(kept, MACHINES["sm_90"]), recorded / "counts.json")
 
     def keep(device, ratio, date=LATER, **fields):
         result = pair_result(ratio=ratio, **{"source_hash": source_hash(pair), **fields})

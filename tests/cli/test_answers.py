@@ -50,7 +50,7 @@ def course(tmp_path, monkeypatch):
 )
 def test_a_quoted_figure_is_made_anew(title, says, course):
     course()
-    assert quoted_figures.filled_in(f'a [7x](/recorded/nvidia_h200/ch1.md "{title}") b') == (
+    assert quoted_figures.fill_in_figures(f'a [7x](/recorded/nvidia_h200/ch1.md "{title}") b') == (
         f'a [{says}](/recorded/nvidia_h200/ch1.md "{title}") b'
     )
 

@@ -14,8 +14,8 @@ PAIRS = [pair for path in random_sizes.CHAPTERS.values() for pair in discover(pa
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.chapter} {pair.name}")
 def test_sizes_are_odd_the_pairs_own_arguments_and_a_seed_s(pair):
-    sizes = random_sizes.drawn(pair, "a name")
-    assert sizes == random_sizes.drawn(pair, "a name") != random_sizes.drawn(pair, "another")
+    sizes = random_sizes.draw_sizes(pair, "a name")
+    assert sizes == random_sizes.draw_sizes(pair, "a name") != random_sizes.draw_sizes(pair, "another")
     assert len(sizes) == random_sizes.DRAWS and all(name.startswith("anywhere/") for name in sizes)
     known = [random_sizes.arguments_of(pair, pair.sizes[size]) for size in pair.timed_sizes]
     counts = {name for size in sizes.values() for name in size if size[name] not in [each[name] for each in known]}
@@ -33,7 +33,7 @@ def test_the_best_version_counts_against_the_fastest_library(ratio, is_behind):
         }
         return Row(variant, "baseline", "faster", None, 2.0, (1.9, 2.1), against)
 
-    found = random_sizes.behind(record(pair_result(rows=[row("optimized", ratio), row("optimized/slow", 0.5)])))
+    found = random_sizes.slower_sizes(record(pair_result(rows=[row("optimized", ratio), row("optimized/slow", 0.5)])))
     assert found == ["behind: double default, optimized: 0.940x the speed of the library"] * is_behind
 
 

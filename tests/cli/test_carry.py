@@ -1,5 +1,6 @@
 """Rows are carried over where names have changed and the work has not, and stay stale everywhere else."""
 
+import re
 import textwrap
 from dataclasses import replace
 from itertools import count
@@ -11,10 +12,10 @@ from common.cli import counts
 from common.cli.counts import CountedPair
 from common.pairs.pair import discover
 from common.pairs.source import source_hash, timed_code
-from common.record.load import load_record, save_record
 from common.record.outcome import Cause, Finding, Verdict
+from common.record.record_file import load_record, save_record
 from common.record.result import Row
-from common.record.store import current
+from common.record.store import current_filter
 from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import VersionTraffic
 from common.xray.compilers import Binary
@@ -100,7 +101,7 @@ def carried(tmp_path, monkeypatch, capsys, in_this_process):
         carry_records.carry_chapter("ch3", old, new, names)
         (path,) = path.parent.glob("*.json")  # another where the class of its size is another
         (kept,) = load_record(path).pairs
-        return kept, current(list(new.values()))(kept), capsys.readouterr().out, known
+        return kept, current_filter(list(new.values()))(kept), capsys.readouterr().out, known
 
     return carry_over
 
@@ -292,7 +293,7 @@ def test_a_helper_with_other_code_or_another_name_that_is_not_in_the_map_is_stal
 
 
 def written(folder, text, helper):
-    write_pair(folder, "double", text, text)
+    write_pair(folder, "double", re.sub(r"def reference.*?\n{3}", "", text, flags=re.DOTALL), text)
     (folder / helper).write_text(HELPER if helper == "rows.py" else changed(HELPER, NEW_NAMES))
     return folder
 
@@ -349,10 +350,10 @@ def test_counts_are_kept_if_nothing_but_names_has_changed(changes, kernel, stays
     (new,) = discover(written(tmp_path / "now", changed(HELPED, {**NEW_NAMES, **changes}), "alignment.py"))
     counted = [VersionTraffic("baseline", Traffic((Kernel(kernel, 1, 1),)))]
     count = CountedPair("ch3", "double", "default", {}, old["double"][1], "device", counted)
-    counts.save(counts.made([count], MACHINES["sm_90"]), tmp_path / counts.FILE)
+    counts.save(counts.new_counts([count], MACHINES["sm_90"]), tmp_path / counts.FILE)
     carry_records.carry_counts("ch3", old, {"double": new}, MAP)
     (kept,) = counts.FORMAT.load(tmp_path / counts.FILE).pairs
-    assert kept.is_of(new) is stays and kept.versions == counted
+    assert kept.is_current(new) is stays and kept.versions == counted
 
 
 # What is timed, wherever it stands
@@ -381,6 +382,15 @@ def test_verdicts_ratios_and_samples_are_those_from_before(clock, carried):
 @pytest.mark.parametrize("clock", ["device", "wall"])
 def test_what_a_version_inherits_from_its_baseline_is_its_own(clock, carried):
     assert carried(WHOLE, variant=TEXT.replace(REFERENCE, ""), clock=clock, **TIMED)[1]
+
+
+@pytest.mark.usefixtures("unseen")
+@pytest.mark.parametrize("clock", ["device", "wall"])
+def test_what_a_version_left_to_its_baseline_was_no_part_of_its_run(clock, carried):
+    """Although a name in `run`, here in a text, leads to it."""
+    then = changed(WHOLE, {"    result =": '    kind = "library"\n    result ='})
+    now = then.replace(REFERENCE, "").replace(COST, "").replace(LIBRARY, "").replace(LATE, "")
+    assert "library" in now and carried(then, variant=now, clock=clock, **{**TIMED, "then": then})[1]
 
 
 @pytest.mark.parametrize("variant", [TEXT, WHOLE], ids=["inherited", "its own"])

@@ -20,12 +20,12 @@ from samples import HONEST, because, pair_result, reason_of, record, version, wr
 import benchmark
 from ch1.compare import compare
 from common import stats
-from common.cli import arguments, profile
+from common.cli import arguments, inspect_pairs
 from common.engine import runner
 from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.source import source_hash
 from common.record.files import RecordError
-from common.record.load import load_record, save_record
+from common.record.record_file import load_record, save_record
 from common.record.result import Row
 from common.show import console
 from common.show.words import word
@@ -370,7 +370,7 @@ def test_pairs_that_lack_the_size_are_named(size, lacks, pairs, ran, printed):
 def test_a_record_that_cannot_be_written_costs_no_run(failures, status, pairs, ran, monkeypatch, tmp_path, printed):
     """It is written after each pair: one that could be written in the end is no failure."""
     results = [RecordError("r.json: cannot be written (No space left on device)")] * failures + [DEFAULT] * 9
-    monkeypatch.setattr("common.record.load.save_record", Mock(wraps=save_record, side_effect=results))
+    monkeypatch.setattr("common.record.record_file.save_record", Mock(wraps=save_record, side_effect=results))
     files = tmp_path / "r.json", tmp_path / "p.png"
     out, err = printed("--path", pairs, "--json", files[0], "--plot", files[1], status=status)
     assert "2.00x  [1.98, 2.02]" in out
@@ -454,7 +454,7 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, stream())
     (pair,) = discover(ROOT / "ch1", "coalescing")
-    with console.measuring(1) as (on_progress, on_neighbours):
+    with console.measurement_progress(1) as (on_progress, on_neighbours):
         on_progress(pair, "default", "start", 0.0)
         on_neighbours({"make (pid 7)": "kept 1.0 cores busy"})
         on_neighbours({"make (pid 7)": "kept 1.1 cores busy"})  # once is enough
@@ -620,7 +620,7 @@ def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsy
     write_pair(tmp_path, "double", version(), version("return 2 * x.exp().log() + w_shift"))
     write_pair(tmp_path, "gpu", version(extra='DEVICE = "cuda"'), version(extra='DEVICE = "cuda"'))
     write_pair(tmp_path, "dies", version("raise ValueError('no')"))
-    traces = profile.profile_pairs(discover(tmp_path), tmp_path / "out", "cpu")
+    traces = inspect_pairs.profile_pairs(discover(tmp_path), tmp_path / "out", "cpu")
     names = [f"{name}.json.gz" for name in ("baseline_dies", "baseline_double", "optimized_double")]
     assert [trace.name for trace in traces] == names
     contents = [json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"] for trace in traces[1:]]
@@ -634,7 +634,7 @@ def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsy
 def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tmp_path):
     profiled = Mock()
     monkeypatch.setattr(benchmark, "ROOT", tmp_path)
-    monkeypatch.setattr(profile, "profile_pairs", profiled)
+    monkeypatch.setattr(inspect_pairs, "profile_pairs", profiled)
     assert call("--path", pairs, "--profile", "--device", "cpu") == 0
     profiled.assert_called_once_with(discover(pairs), tmp_path / "results" / "pairs", "cpu")
 

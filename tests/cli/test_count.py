@@ -94,11 +94,11 @@ def test_json_and_markdown_hold_the_same(pairs, asked, tmp_path):
     kept, page = tmp_path / "c.json", tmp_path / "c.md"
     assert call("--path", pairs, "--count", "double", "--json", kept, "--markdown", page) == 0
     data = json.loads(kept.read_text())
-    assert data["schema"] == 1 and data["environment"]["architecture"] == "sm_90"
+    assert data["schema"] == counts.SCHEMA and data["environment"]["architecture"] == "sm_90"
     assert {"date", "versions"} < data["environment"].keys()
     (pair,) = counts.FORMAT.load(kept).pairs
     assert pair.versions == [FOUND["baseline"], NEITHER]
-    assert pair.is_of(discover(pairs, "double")[0])
+    assert pair.is_current(discover(pairs, "double")[0])
     heading, row = rows_of(page.read_text())
     assert heading[0] == "version" and row[:3] == ["baseline", "2", "2.00x"]
 
@@ -114,7 +114,7 @@ def test_versions_are_counted_for_what_they_do(tmp_path, capsys):
     assert "bad: not counted: ValueError: no such thing (optimized_double_bad.py:" in capsys.readouterr().out
     (pair,) = counts.FORMAT.load(kept).pairs
     baseline = pair.versions[0]
-    assert (baseline.traffic.launches, baseline.traffic.asked_bytes) == (2, 4 * 4096 * 4 + 4)
+    assert (baseline.traffic.launches, baseline.traffic.requested_bytes) == (2, 4 * 4096 * 4 + 4)
     assert baseline.unit == 2 * 4096 * 4
     assert [version.failed for version in pair.versions] == [False, False, True]
 
@@ -137,7 +137,7 @@ def test_ctrl_c_ends_a_count_with_status_130_and_leaves_no_process(launch, tmp_p
 
 def kept_of(pairs, size="default"):
     (pair,) = discover(pairs, "double")
-    return pair, counts.CountedPair.of(pair, size, list(FOUND.values()))
+    return pair, counts.CountedPair.from_pair(pair, size, list(FOUND.values()))
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def kept_of(pairs, size="default"):
 def test_a_count_is_of_the_pair_as_it_was(now, is_current, pairs):
     _, found = kept_of(pairs)
     write_pair(pairs, "double", now, now)
-    assert found.is_of(discover(pairs, "double")[0]) is is_current
-    assert not found.is_of(None)
+    assert found.is_current(discover(pairs, "double")[0]) is is_current
+    assert not found.is_current(None)
 
 
 def test_what_is_missing_or_stale_is_counted_and_the_rest_is_kept(pairs, asked, monkeypatch, tmp_path):
@@ -161,20 +161,20 @@ def test_what_is_missing_or_stale_is_counted_and_the_rest_is_kept(pairs, asked, 
 
     def counted_now():
         asked.of.clear()
-        assert count.record([]) == 0
+        assert count.record_counts([]) == 0
         return [(name, size) for name, size, _ in asked.of]
 
     assert counted_now() == [("double", "default"), ("triple", "default"), ("triple", "count")]
     assert counted_now() == []
     write_pair(pairs, "triple", version("return x + x + w_shift"), version(sizes={**SIZES, "count": {"n": 17}}))
     assert counted_now() == [("triple", "default"), ("triple", "count")]
-    assert [(each.name, each.size) for each in counts.recorded()] == [
+    assert [(each.name, each.size) for each in counts.load_counts()] == [
         ("double", "default"), ("triple", "default"), ("triple", "count")
     ]  # fmt: skip
     (pairs / "baseline_double.py").unlink()
     (pairs / "optimized_double.py").unlink()
     assert counted_now() == []
-    assert {each.name for each in counts.recorded()} == {"triple"}
+    assert {each.name for each in counts.load_counts()} == {"triple"}
 
 
 @pytest.mark.parametrize("text", ['{"schema": 2}', '{"schema": 1}', '{"schema": 1, "environment": {}, "pairs": [{}]}'])

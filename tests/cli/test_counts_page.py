@@ -38,16 +38,18 @@ def course(tmp_path, monkeypatch):
     recorded = tmp_path / "recorded"
     recorded.mkdir()
     monkeypatch.setattr("common.record.files.RECORDED", recorded)
-    monkeypatch.setattr(counts_page, "measured", lambda problems: [(recorded / "nvidia_h200/hardware.json", None)])
-    monkeypatch.setattr(counts_page, "of_sheet", lambda found, folder: RATES)
+    monkeypatch.setattr(
+        counts_page, "measured_sheets", lambda problems: [(recorded / "nvidia_h200/hardware.json", None)]
+    )
+    monkeypatch.setattr(counts_page, "rates_of_sheet", lambda found, folder: RATES)
     pair = one_pair(tmp_path / "ch1", version(sizes=SIZES), version(sizes=SIZES))
     kept = []
 
     def keep(*versions, size="default", **fields):
         result = pair_result(source_hash=source_hash(pair), **fields)
         keep_record(record(result), recorded)
-        kept.append(counts.CountedPair.of(pair, size, list(versions)))
-        counts.save(counts.made(kept, MACHINES["sm_90"]), recorded / "counts.json")
+        kept.append(counts.CountedPair.from_pair(pair, size, list(versions)))
+        counts.save(counts.new_counts(kept, MACHINES["sm_90"]), recorded / "counts.json")
 
     def page(of=pair):
         ((path, text),) = counts_page.pages({"ch1": [of]}).items()
@@ -89,7 +91,7 @@ def test_how_good_a_pencil_is_is_computed_from_them(course):
 @pytest.mark.parametrize(
     ("version", "clock", "cause"),
     [
-        (counted("optimized", 100.0, queue=5000), "device", "5,000 atomic operations on one address"),
+        (counted("optimized", 100.0, max_atomics_per_address=5000), "device", "5,000 atomic operations on one address"),
         (counted("optimized", 400.0, {"h2d_bytes": 40.0}), "wall", "copies and kernels wait for each other"),
         (counted("optimized", 40.0, {"h2d_bytes": 4.0}), "wall", "copies of memory that is not pinned"),
         (counted("optimized", 100.0), "device", "not visible in the counts"),

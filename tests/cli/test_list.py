@@ -1,6 +1,7 @@
 """Quick answers: --list, help, and what lets them be quick, the cache of versions."""
 
 import shutil
+import subprocess
 from unittest.mock import Mock
 
 import pytest
@@ -8,7 +9,7 @@ from samples import version, write_pair
 
 from common.cli.arguments import listing
 from common.pairs import version_cache
-from common.pairs.pair import discover
+from common.pairs.pair import ROOT, chapters, discover
 
 NEEDY = 'import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2, "capability": (9, 0)}'
 SENTENCE = "Double a vector and shift it: 8 bytes moved per element."
@@ -127,3 +128,11 @@ def test_a_cache_that_cannot_be_written_is_no_error(place, chapter, parsed):
 
 
 # Help
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_make_measures_a_chapter_although_its_folder_exists():
+    for number in chapters():
+        command = ["make", "--dry-run", "--old-file=.venv/.ready", "PY=python", f"ch{number}"]
+        out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert out == f"python benchmark.py --chapter {number}\n"

@@ -26,7 +26,7 @@ def recorded(tmp_path, monkeypatch):
     for result in (many, one):
         keep_record(record(replace(result, **fields)), tmp_path)
     sheets = [(tmp_path / "nvidia_h200/hardware.json", SHEET)]
-    monkeypatch.setattr(prediction_rates, "measured", lambda problems: sheets)
+    monkeypatch.setattr(prediction_rates, "measured_sheets", lambda problems: sheets)
     return sheets
 
 

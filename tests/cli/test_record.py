@@ -14,7 +14,7 @@ from common.learn.gate import NOT_YET
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
-from common.record.load import load_record
+from common.record.record_file import load_record
 from common.record.result import Row
 from tools import record, record_steps, solutions
 from tools.record_steps import Part
@@ -134,8 +134,8 @@ def machine(monkeypatch):
         return on_cpu(*results, date=f"2026-01-02T03:04:{len(asked):02}+00:00", interrupted=interrupted)
 
     monkeypatch.setattr(runner, "run_pairs", run_pairs)
-    monkeypatch.setattr(record_steps, "of_sheet", lambda *where: [])
-    monkeypatch.setattr(record_steps, "of_calibration", lambda *where: [])
+    monkeypatch.setattr(record_steps, "sheet_parts", lambda *where: [])
+    monkeypatch.setattr(record_steps, "calibration_parts", lambda *where: [])
     return asked, answers
 
 
@@ -229,32 +229,32 @@ def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed
     def solved(exercise, of="A CPU", **fields):
         path = tmp_path / of.lower().replace(" ", "_") / solutions.FILE
         path.parent.mkdir(exist_ok=True)
-        each = {**asdict(solutions.Graded(exercise.id, exercise.hash, 0, 7.0, "", {}, [])), **fields}
+        each = {**asdict(solutions.GradedSolution(exercise.id, exercise.hash, 0, 7.0, "", {}, [])), **fields}
         path.write_text(
             json.dumps({"schema": 1, "environment": {"device": {"name": of}, "date": ""}, "solutions": [each]})
         )
 
     first, second, *_ = record_steps.exercises()
     monkeypatch.setattr(record_steps, "exercises", lambda: [first, second])
-    assert record_steps.of_exercises(CPU, tmp_path, {}) == [(first, Part([], False)), (second, Part([], False))]
+    assert record_steps.exercise_parts(CPU, tmp_path, {}) == [(first, Part([], False)), (second, Part([], False))]
     solved(second, "another")
-    assert record_steps.of_exercises(CPU, tmp_path, {})[1] == (second, Part([], False, 0.0, 7.0))
+    assert record_steps.exercise_parts(CPU, tmp_path, {})[1] == (second, Part([], False, 0.0, 7.0))
     solved(first)
-    assert [each for each, _ in record_steps.of_exercises(CPU, tmp_path, {})] == [second]
+    assert [each for each, _ in record_steps.exercise_parts(CPU, tmp_path, {})] == [second]
     for changes in ({"hash": "of another text"}, {"status": NOT_YET}):
         solved(first, **changes)
-        assert record_steps.of_exercises(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
+        assert record_steps.exercise_parts(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
 
 
 def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypatch):
-    (_, known), *_ = record_steps.checks.FORMAT.recorded(record_steps.findings.FILE)
+    (_, known), *_ = record_steps.checks.FORMAT.load_all(record_steps.findings.FILE)
     info = known.environment["device"]
     hashes = {pair.name: source_hash(pair) for pair in discover(record_steps.findings.PAIRS)}
     for of, stale in ((hashes, []), ({**hashes, "work": "old"}, [True])):
         found = [(tmp_path, replace(known, source_hashes=of))]
-        monkeypatch.setattr(record_steps.checks.FORMAT.__class__, "recorded", lambda *where, found=found: found)
-        assert [part.is_stale for part in record_steps.of_calibration(info, tmp_path, {})] == stale
-        (missing,) = record_steps.of_calibration({"name": "another"}, tmp_path, {})
+        monkeypatch.setattr(record_steps.checks.FORMAT.__class__, "load_all", lambda *where, found=found: found)
+        assert [part.is_stale for part in record_steps.calibration_parts(info, tmp_path, {})] == stale
+        (missing,) = record_steps.calibration_parts({"name": "another"}, tmp_path, {})
         assert missing == Part([], False, 0, known.environment["took_s"])
 
 
@@ -263,7 +263,7 @@ def test_a_pair_is_measured_and_kept(chapter, monkeypatch, tmp_path, capsys):
     monkeypatch.undo()
     monkeypatch.setattr(record, "chapters", lambda: {1: chapter})
     monkeypatch.setattr(record_steps, "exercises", list)
-    for name in ("of_sheet", "of_calibration"):
+    for name in ("sheet_parts", "calibration_parts"):
         monkeypatch.setattr(record_steps, name, lambda *where: [])
     assert record.main(["--only-default", "--device", "cpu"], tmp_path / "recorded") == 0
     assert list(files(tmp_path / "recorded").values()) == [[("a", "default"), ("b", "default")]]

@@ -9,7 +9,7 @@ from samples import pair_result, record, version, write_pair
 
 import benchmark
 from common.engine import runner
-from common.record.load import load_record
+from common.record.record_file import load_record
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no devices, no named pipes")
 THREE = [record(*(pair_result(f"pair{number}") for number in range(1, count + 1))) for count in (1, 2, 3)]

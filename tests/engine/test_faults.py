@@ -20,10 +20,10 @@ from samples import HONEST, PATIENCE_S, is_alive, reason_of, row_of, version, wa
 from common.engine import runner
 from common.engine.runner import has_failed
 from common.isolation import forkserver, interrupt, process_tree, worker
-from common.isolation.pipe import LONG
+from common.isolation.pipe import MAY_COMPILE
 from common.pairs.pair import discover
-from common.record.load import load_record, save_record
-from common.record.outcome import BELIEVED
+from common.record.outcome import WITH_SPEEDUP
+from common.record.record_file import load_record, save_record
 
 run_pairs = partial(runner.run_pairs, device="cpu")
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to look for processes")
@@ -76,7 +76,7 @@ def test_a_pair_that_dies_or_cannot_run_or_leaves_something_running_says_how(ver
 @pytest.mark.parametrize("name", HARMLESS)
 def test_the_pairs_around_them_are_measured(name, wrecks):
     row = row_of(wrecks[0], name)
-    assert row.verdict in BELIEVED, reason_of(row)
+    assert row.verdict in WITH_SPEEDUP, reason_of(row)
     assert row.ratio > 0
 
 
@@ -145,7 +145,7 @@ def test_who_listens_late_takes_nobody_for_dead():
 
 
 def compiles(seconds, afterwards_s, line):
-    line("pilot", LONG)
+    line("pilot", MAY_COMPILE)
     time.sleep(seconds)
     line("pilot", 0.0)
     time.sleep(afterwards_s)
@@ -153,7 +153,7 @@ def compiles(seconds, afterwards_s, line):
 
 
 def test_a_library_that_compiles_may_be_silent_for_longer(monkeypatch):
-    monkeypatch.setattr(worker, "LONGER", 3)
+    monkeypatch.setattr(worker, "COMPILE_FACTOR", 3)
     said = list[tuple[str, float]]()
     assert worker.call(compiles, 2.0, 0.0, deadline_s=1.0, on_progress=lambda *word: said.append(word)) == 42
     assert said == [("pilot", 0.0), ("pilot", 0.0)]
@@ -298,7 +298,7 @@ def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier,
         record = load_record(tmp_path / "r.json")
         assert record.environment["interrupted"]
         assert [pair.name for pair in record.pairs] == earlier
-        assert record.pairs[0].rows[0].verdict in BELIEVED, reason_of(record.pairs[0].rows[0])
+        assert record.pairs[0].rows[0].verdict in WITH_SPEEDUP, reason_of(record.pairs[0].rows[0])
         assert set(record.pairs[0].arms) == {"baseline", "optimized", "control"}
 
 

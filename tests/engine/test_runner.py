@@ -9,7 +9,7 @@ from samples import VECTOR, notes_of, one_pair, reason_of, row_of, version, writ
 from common.engine import runner
 from common.pairs.contract import DRAWS
 from common.pairs.pair import discover, sizes_of
-from common.record.outcome import BELIEVED
+from common.record.outcome import WITH_SPEEDUP
 from common.show import summary, tables
 
 run_pairs = partial(runner.run_pairs, device="cpu")
@@ -21,6 +21,7 @@ def run(machine, tmp_path):
     return lambda *texts, **options: run_pairs([one_pair(tmp_path, *texts)], **options)
 
 
+COST = "import math\ndef cost(x, w_shift): return {'dram_bytes': 8 * math.prod(x.shape)}"
 KERNEL = """
 import triton
 import triton.language as tl
@@ -116,6 +117,7 @@ def test_what_a_function_does_not_take_or_return_is_said_with_its_file(name, bro
     ("optimized", "baseline", "said"),
     [
         (version(), None, "is a copy of the baseline"),
+        (version(), version(extra=COST), "is a copy of the baseline"),  # and leaves the cost to it
         (version(extra=KERNEL), version("return x + x + w_shift"), "launches no kernel of its own: .* a library"),
         (version("return x + x + w_shift"), version(LAUNCH, extra=KERNEL), "launches no kernel of its own"),
         (version(LAUNCH, extra=KERNEL), None, None),
@@ -210,7 +212,7 @@ def test_placement_may_be_the_lesson(run):
     matrix = 'return {{"x": torch.randn(n, 7, device=device){}}}'
     texts = [version("return x.sum(1)", "x", matrix.format(placed)) for placed in (".T.contiguous().T", "")]
     row = row_of(run(*texts, fast=True), "double")
-    assert row.verdict in BELIEVED, reason_of(row)
+    assert row.verdict in WITH_SPEEDUP, reason_of(row)
 
 
 SWEEP = {"check": {}, "count": {}, "default": {}, "small/a": {}, "small/b": {}, "smaller": {}, "cpu": {}}
@@ -273,7 +275,7 @@ def test_what_is_not_timed_is_checked_once_a_sweep(swept):
 @pytest.mark.rest
 def test_the_check_sizes_are_judged_once_a_sweep_where_all_arms_pass(swept):
     rows, judged = swept(version(extra="def library(x, w_shift): return 2 * x + w_shift"))
-    assert {row.verdict for row in rows} <= set(BELIEVED)
+    assert {row.verdict for row in rows} <= set(WITH_SPEEDUP)
     assert [list(row.vs_library) for row in rows] == [["library"]] * 3
     assert judged == ["default"]
     assert swept(version())[1] == ["default"]  # another run relies on nothing
@@ -290,7 +292,7 @@ def test_an_honest_variant_does_not_vouch_for_a_liar_beside_it(swept, tmp_path):
     write_pair(tmp_path, "double", {"liar": version(WRONG_IF_ODD)})
     rows, _ = swept(variants=("optimized", "optimized/liar"))
     assert [row.verdict for row in rows[1::2]] == ["invalid"] * 3
-    assert {row.verdict for row in rows[::2]} <= set(BELIEVED)
+    assert {row.verdict for row in rows[::2]} <= set(WITH_SPEEDUP)
 
 
 @pytest.mark.parametrize(("wrong_at", "compared"), [(128, True), (127, True), (4096, False)])
@@ -298,7 +300,7 @@ def test_a_library_is_judged_where_it_is_timed(wrong_at, compared, run):
     sizes = {"check": {"n": 128}, "check/other": {"n": 127}, "default": {"n": 4096}}
     library = f"def library(x, w_shift): return (2 if len(x) != {wrong_at} else 3) * x + w_shift"
     row = row_of(run(version(extra=library), version(sizes=sizes), fast=True), "double")
-    assert row.verdict in BELIEVED
+    assert row.verdict in WITH_SPEEDUP
     assert bool(row.vs_library) == compared
 
 
@@ -307,7 +309,7 @@ def test_a_size_that_was_not_timed_vouches_for_none_after_it(swept):
     rows, judged = swept(version(inputs=inputs), version(inputs=inputs, sizes=EVEN))
     first, *others = [row.verdict for row in rows]
     assert (first, judged) == ("skipped", ["default", "small/a"])
-    assert set(others) <= set(BELIEVED)
+    assert set(others) <= set(WITH_SPEEDUP)
 
 
 def test_the_timed_size_is_judged_at_every_size(swept):
@@ -316,7 +318,7 @@ def test_the_timed_size_is_judged_at_every_size(swept):
     (first, at_512, last), judged = swept(wrong(), wrong(sizes=EVEN))
     assert (at_512.verdict, judged) == ("invalid", ["default"])
     assert reason_of(at_512).startswith("the baseline: wrong answer at the timed size")
-    assert {first.verdict, last.verdict} <= set(BELIEVED)
+    assert {first.verdict, last.verdict} <= set(WITH_SPEEDUP)
 
 
 POSITIVE = "a positive number is needed (int or float)"
@@ -354,6 +356,6 @@ def test_work_on_empty_inputs_may_cost_nothing_where_it_is_only_checked(run):
     sizes = {"check": {"n": 127}, "check/none": {"n": 0}, "default": {"n": 4096}, "none": {"n": 0}}
     text = version(sizes=sizes, extra="def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}")
     checked, timed = [pair.rows[0] for pair in run(text, text, size="default,none", fast=True).pairs]
-    assert checked.verdict in BELIEVED, checked
+    assert checked.verdict in WITH_SPEEDUP, checked
     said = f"the baseline: baseline_double.py: cost gives dram_bytes = 0: {POSITIVE}"
     assert (timed.verdict, reason_of(timed)) == ("invalid", said)

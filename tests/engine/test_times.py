@@ -9,7 +9,7 @@ from common import stats
 from common.engine import runner
 from common.pairs.pair import discover
 from common.record.decision import decide
-from common.record.load import load_record, save_record
+from common.record.record_file import load_record, save_record
 
 pytestmark = pytest.mark.alone
 

@@ -20,6 +20,6 @@ def test_what_is_said_and_what_is_counted_have_one_format(value, words):
 @pytest.mark.parametrize(("high", "fits"), [(0.27, True), (0.28, False)])
 def test_a_range_may_be_as_wide_as_is_allowed(monkeypatch, high, fits):
     """0.27 / 0.18 is a little more than 1.5 in binary."""
-    monkeypatch.setattr(answer_gates, "newest", lambda _: "0.2x")
+    monkeypatch.setattr(answer_gates, "newest_figure", lambda _: "0.2x")
     gate = answer_gates._range("ratio", (0.18, high), {"widest": 1.5, "figure": ""})
     assert ("says little" not in gate.text) == fits

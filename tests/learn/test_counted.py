@@ -7,6 +7,8 @@ import pytest
 
 pytest.importorskip("triton")
 
+from mutants.answers import text
+
 from common.learn import traffic_gates
 from common.learn.exercise import find
 from common.learn.kernel_gates import as_pair
@@ -34,7 +36,7 @@ def judged(monkeypatch):
 
 
 ZEROS = Kernel("torch.zeros", launches=1, written_sectors=1)
-ADDS = Kernel("add_kernel", launches=1, read_bytes=3200.0, read_sectors=100, atomics=64, queue=8)
+ADDS = Kernel("add_kernel", launches=1, read_bytes=3200.0, read_sectors=100, atomics=64, max_atomics_per_address=8)
 STORES = Kernel("store_kernel", launches=1, read_bytes=3200.0, read_sectors=100)
 
 
@@ -96,15 +98,16 @@ def test_lanes_are_said_to_lie_apart_only_where_little_of_each_sector_is_used(se
 
 
 @pytest.mark.parametrize(
-    ("exercise", "file", "words"),
+    ("exercise", "name", "words"),
     [
-        ("ch1/fuse", "wrong/loads_x_twice", "loads x 2.00 times"),
-        ("ch0/linear", "wrong/small_tiles", "loads x 8.00 times, loads weight 4.00 times"),
-        ("ch1/fuse", "solution", ""),
+        ("ch1/fuse", "loads_x_twice", "loads x 2.00 times"),
+        ("ch0/linear", "small_tiles", "loads x 8.00 times, loads weight 4.00 times"),
+        ("ch1/fuse", None, ""),
     ],
 )
-def test_arrays_that_are_asked_for_more_than_once_are_named(exercise, file, words):
-    known = find(exercise)
-    with as_pair(known, known.folder / f"{file}.py") as folder:
+def test_arrays_that_are_asked_for_more_than_once_are_named(exercise, name, words, tmp_path):
+    known, path = find(exercise), tmp_path / "answer.py"
+    path.write_text(text(known, name) if name else known.solution.read_text())
+    with as_pair(known, path) as folder:
         (pair,) = discover(folder)
         assert repeats(pair, "count") == words

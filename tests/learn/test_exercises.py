@@ -1,27 +1,24 @@
-"""Every exercise: its start fails, its solution and alternatives pass, each wrong file gets its message at its gate."""
+"""Every exercise: its start fails, its solution and alternatives pass, a wrong answer gets its message at its gate."""
 
 import ast
-import os
 import re
 import shutil
 
 import pytest
+from mutants import answers
 
 from common.learn.exercise import exercises, find, read
 from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
+from common.machine.device import default_device
 from common.pairs.pair import chapters, discover
-from common.show.quoted_figures import newest
+from common.show.quoted_figures import newest_figure
 
 KNOWN = exercises()
+REST = pytest.mark.rest
 SAMPLE = {"ch1/coalesce"}  # what `make test` runs whole; all others are left to `make test-all`
 RIGHT = [(each, path) for each in KNOWN for path in [each.solution, *sorted(each.folder.glob("alternatives/*.py"))]]
-FEWEST = 1  # wrong files of each exercise that every run judges; with ALL_WRONG=1 in the environment, all of them
-WRONG = [
-    (each, each.folder / "wrong" / f"{name}.py")
-    for each in KNOWN
-    for name in [*each.wrong][: None if os.environ.get("ALL_WRONG") else FEWEST]
-]
+WRONG = {group.subject: group for group in answers.groups()}  # one of each is judged here, all by `make mutants`
 QUOTED = {  # figures that a specification gives to start from: exercise -> what they are called in the records
     "ch3/second_reads": [
         "ch3 softmax optimized: ratio at batch/65536x1024",
@@ -34,8 +31,8 @@ PAIRS = {f"ch{number}/{pair.name}" for number, folder in chapters().items() for 
 
 def cases(found):
     return [
-        pytest.param(each, path, id=f"{each.id}-{path.stem}", marks=[] if each.id in SAMPLE else pytest.mark.rest)
-        for each, path in found
+        pytest.param(each, of, id=f"{each.id}-{getattr(of, 'stem', of)}", marks=() if each.id in SAMPLE else REST)
+        for each, of in found
     ]
 
 
@@ -55,12 +52,10 @@ def test_a_right_answer_passes(exercise, path):
     assert found.status == PASSED, words(found)
 
 
-@pytest.mark.parametrize(("exercise", "path"), cases(WRONG))
-def test_a_wrong_answer_gets_its_message_at_its_gate(exercise, path):
-    found, wanted = grade(exercise, path), exercise.wrong[path.stem]
-    assert found.status == NOT_YET, words(found)
-    first = next(gate for gate in found.gates if gate.passed is False)
-    assert first.name == wanted["gate"] and re.search(wanted["says"], first.text), words(found)
+@pytest.mark.parametrize(("exercise", "name"), cases((each, next(iter(each.wrong))) for each in KNOWN))
+def test_a_wrong_answer_gets_its_message_at_its_gate(exercise, name):
+    group = WRONG[exercise.id]
+    assert group.problems(dict(group.results([name], default_device()))) == {}
 
 
 @pytest.mark.parametrize("exercise", KNOWN, ids=lambda each: each.id)
@@ -90,7 +85,7 @@ def test_each_chapter_has_its_exercises_in_an_order():
 
 @pytest.mark.parametrize("name", QUOTED)
 def test_a_figure_that_is_given_is_the_recorded_one(name):
-    assert re.findall(r"\d[\d.]*x\b", find(name).spec) == [newest(title) for title in QUOTED[name]]
+    assert re.findall(r"\d[\d.]*x\b", find(name).spec) == [newest_figure(title) for title in QUOTED[name]]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_next_goes_on_from_the_last_one_and_comes_back_to_what_was_skipped(cours
     toml.write_text(toml.read_text().replace("order = 2", "order = 3"))
     run("start", "ch1/two")
     for wanted in ("ch1/four", "ch2/three", "ch1/one", "ch2/three"):  # the last one is passed: it stays
-        (course / "work" / f"{learn_commands.at_hand(SimpleNamespace(id=None)).id}.py").write_text(RIGHT)
+        (course / "work" / f"{learn_commands.current_exercise(SimpleNamespace(id=None)).id}.py").write_text(RIGHT)
         assert run("check") == 0
         capsys.readouterr()
         run("next")
@@ -470,6 +470,14 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
         ('kind = "diagnose"', 'kind = "write"\ngates.sectors = "low"', "gates: sectors must be a number"),
         ('kind = "diagnose"', 'kind = "write"\ngates.spills_at = 3', "spills_at must be a table of sizes"),
         ('kind = "diagnose"', 'kind = "write"\ngates.spills_at.check = "x"', "gates: check must be a number"),
+        ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a"]]}', "wrong.a: .* length 2, got 1 .*edits"),
+        ("order = 2", 'order = 2\nwrong.a = {says = "x", edits = [["a", "b"]]}', "wrong.a: .*says"),
+        ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a", "b"]], from = "c"}', "wrong.a: .*from"),
+        (
+            "order = 2",
+            'order = 2\nwrong.a = {says = "x: y", edits = [["a", "b"]], of = "c"}',
+            "wrong.a: there is no 'c' to change",
+        ),
     ],
 )
 def test_a_file_with_an_error_is_named_in_one_line(old, new, said, course):

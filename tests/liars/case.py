@@ -10,7 +10,7 @@ from typing import Any
 from samples import HONEST, VECTOR, reason_of, version, write_pair
 
 from common.pairs.pair import Pair, discover
-from common.record.outcome import BELIEVED
+from common.record.outcome import WITH_SPEEDUP
 from common.record.result import Record, Row
 
 X = 'return {"x": torch.randn(n, device=device)}'
@@ -119,7 +119,7 @@ def assert_out(case: Case, row: Row) -> None:
 
 
 def assert_believed(row: Row) -> None:
-    assert row.verdict in BELIEVED, row
+    assert row.verdict in WITH_SPEEDUP, row
     assert row.ratio and row.ratio > 0, row
     assert row.interval, row
 

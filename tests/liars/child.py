@@ -1,6 +1,6 @@
 """What is done in a pair's own process before it is measured there: it sees nothing of what a test patches in its own.
 
-These stand in for `runner._measure`, which pickles them by name.
+These stand in for `runner._child_main`, which pickles them by name.
 """
 
 import threading
@@ -9,14 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from common.engine import confirm_alone, runner
-from common.engine.job import Alone, Errand, Job
+from common.engine.job import AloneRequest, AloneResult, Job
 from common.isolation import worker
 from common.record.result import PairResult
 
-Measure = Callable[[Job, Errand | None, worker.Line], PairResult | Alone]
+Measure = Callable[[Job, AloneRequest | None, worker.ParentPipe], PairResult | AloneResult]
 
 
-def measure_quickly(job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
+def measure_quickly(job: Job, request: AloneRequest | None, line: worker.ParentPipe) -> PairResult | AloneResult:
     """Smaller batches and fewer rounds: times are coarser, which no liar is told by. No core is ever too hot."""
     from common.engine import plan
     from common.machine import clock
@@ -24,7 +24,7 @@ def measure_quickly(job: Job, errand: Errand | None, line: worker.Line) -> PairR
     clock.LEAST_WALL_S["cpu"] = 50e-6
     plan.ROUNDS = dict.fromkeys(plan.ROUNDS, 2)
     _throttle(lambda: 0)
-    return runner._measure(job, errand, line)
+    return runner._child_main(job, request, line)
 
 
 def _throttle(count: Callable[[], int]) -> None:
@@ -39,8 +39,8 @@ def measured(pairs: Any, patch: Any, measure: Measure, settled: Any = None, **op
 
     Unless `settled` is given nobody runs alone: who is caught here is caught beside others.
     """
-    patch.setattr(runner, "_measure", measure)
-    patch.setattr(confirm_alone, "settled", settled or (lambda job, result, call: result))
+    patch.setattr(runner, "_child_main", measure)
+    patch.setattr(confirm_alone, "confirm_result", settled or (lambda job, result, call: result))
     return runner.run_pairs(pairs, **{"device": "cpu", "fast": True, **options})
 
 
@@ -172,7 +172,9 @@ class HotAlways(HotAtTimes):
         return True
 
 
-def measure_in(world: type[World], job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
+def measure_in(
+    world: type[World], job: Job, request: AloneRequest | None, line: worker.ParentPipe
+) -> PairResult | AloneResult:
     """By the clock of such a world, in which `time.sleep` is a nap."""
     import time
 
@@ -196,4 +198,4 @@ def measure_in(world: type[World], job: Job, errand: Errand | None, line: worker
     untimed_checks.cores_when_idle = lambda: 0.0  # here who sleeps is busy
     conclude.measure_limits = lambda device: {}  # no clock of this world can measure one
     clock.LEAST_WALL_S["cpu"] = 20e-6
-    return runner._measure(job, errand, line)
+    return runner._child_main(job, request, line)

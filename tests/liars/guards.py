@@ -20,7 +20,7 @@ from typing import Any
 from samples import reason_of, write_pair
 
 from common.checks.arrays import clone
-from common.engine.job import Alone, Errand, Job
+from common.engine.job import AloneRequest, AloneResult, Job
 from common.isolation import worker
 from common.pairs.pair import discover
 from common.record.result import PairResult, Row
@@ -38,7 +38,7 @@ UNSHUFFLED = SimpleNamespace(Random=Unshuffled)
 
 
 def on_the_same_inputs(self: Any, inputs: dict[str, Any], weights_from: dict[str, Any]) -> dict[str, Any]:
-    """Candidate.prepared, on what `run` will see."""
+    """Candidate.run_setup, on what `run` will see."""
     return self.setup(**weights_from) if self.setup else {}
 
 
@@ -160,37 +160,37 @@ VIGILANT = {
 HALF = dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5)
 GUARDS = {
     # state
-    "checks.global_state:Watch.restore": Guard(nothing, ("number_of_threads",)),
+    "checks.global_state:GlobalState.restore": Guard(nothing, ("number_of_threads",)),
     "checks.global_state:SETTINGS": Guard({}, ("blas_threads",)),
-    "checks.guards:Leaks.new": Guard(nothing, ("leaves_a_thread",)),
+    "checks.guards:LeakDetector.find_new": Guard(nothing, ("leaves_a_thread",)),
     "checks.guards:children": Guard(no_set, ("leaves_a_process",)),
-    "checks.guards:overheard": Guard(no_set, ("compiles_python",), timed=True),
-    "engine.untimed_checks:look": Guard(no_dict, ("compiles_python",), timed=True),
+    "checks.guards:untimely_actions": Guard(no_set, ("compiles_python",), timed=True),
+    "engine.untimed_checks:check_calls": Guard(no_dict, ("compiles_python",), timed=True),
     "checks.poisoned_memory:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
     "checks.guards:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
     "checks.guards:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
     "checks.guards:changed_input": Guard(nothing, ("changes_weight",)),
     "engine.judgement:blame": Guard(false, ("changes_inputs_later",), timed=True),
-    "checks.arrays:own_views": Guard(lambda tree: tree, ("makes_its_input_double",)),
+    "checks.arrays:private_views": Guard(lambda tree: tree, ("makes_its_input_double",)),
     "checks.arrays:difference": Guard(nothing, ("inputs_of_version_precision",)),
-    "checks.arrays:overlapping": Guard(nothing, ("a_view",)),
+    "checks.arrays:overlap_path": Guard(nothing, ("a_view",)),
     # the answer
     "engine.check:check": Guard(lambda bench: bench, ("works_at_round_sizes",)),
     "engine.check:check_one_less": Guard(none, ("works_at_even_sizes",), timed=True),
-    "checks.stress:write": Guard(false, ("works_for_small_numbers",)),
-    "checks.stress:spread": Guard(lambda draw, tree: tree, ("works_without_gaps",)),
+    "checks.stress:write_draw": Guard(false, ("works_for_small_numbers",)),
+    "checks.stress:add_gaps": Guard(lambda draw, tree: tree, ("works_without_gaps",)),
     "engine.check:UNIT": Guard(1 << 60, ("reads_beside_rows_of_whole_units",)),
     "checks.stress:perturb": Guard(none, ("leaves_out_a_shift_of_zero",)),
     "engine.judgement:judge_all": Guard(no_dict, ("a_little_coarser",)),
     "engine.judgement:compare_round": Guard(false, ("remembers_for_a_block",), timed=True),
     "engine.plan:judged_blocks": Guard(lambda rng, blocks: {0, blocks - 1}, ("less_in_the_middle_alike",), timed=True),
-    "engine.sampling:_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
+    "engine.sampling:_calls_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
     "engine.sampling:clone": Guard(clone_late, ("waits_while_watched",), timed=True),
     "checks.compare_to_baseline:drift": Guard(nothing, ("coarser_in_the_middle",), timed=True),
     "engine.judgement:judge_timed": Guard(no_dict, ("a_little_coarser_at_the_timed_size",), timed=True),
     "engine.inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
     "checks.compare_to_reference:compare": Guard(nothing, ("zeros",)),
-    "checks.compare_to_baseline:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
+    "checks.compare_to_baseline:compare_elements": Guard(nothing, ("remembers_for_a_block",), timed=True),
     "checks.compare_to_reference:blind_spot": Guard(nothing, ("always_true", "nan_on_both_sides")),
     "checks.compare_to_reference:_compare_form": Guard(nothing, ("another_dtype",)),
     "checks.compare_to_reference:_same_special": Guard(true, ("a_nan",)),
@@ -200,12 +200,12 @@ GUARDS = {
     "checks.tolerance:TOLERANCE": Guard(HALF, ("one_element_of_a_million",)),
     "checks.arrays:is_plain": Guard(true, ("a_lazy_tensor",)),
     "checks.arrays:laziness": Guard(nothing, ("conjugated_when_read",)),
-    "checks.arrays:repeats": Guard(false, ("one_row_shown_many_times",)),
-    "checks.arrays:order_of": Guard(nothing, ("a_transposed_answer",)),
+    "checks.arrays:has_repeats": Guard(false, ("one_row_shown_many_times",)),
+    "checks.arrays:memory_order": Guard(nothing, ("a_transposed_answer",)),
     "engine.candidates:tensors": Guard(no_tuple, ("an_oracle_of_its_own_making",)),
     "engine.candidates:other_work": Guard(no_dict, ("a_cost_of_its_own",)),
     # what the calls are given
-    "engine.candidates:Candidate.prepared": Guard(on_the_same_inputs, ("computes_in_setup",)),
+    "engine.candidates:Candidate.run_setup": Guard(on_the_same_inputs, ("computes_in_setup",)),
     "engine.inputs:seed_all": Guard(always_alike, ("computes_in_setup",)),
     "engine.inputs:InputSet.overwrite": Guard(none, ("remembers_for_a_block",), timed=True),
     "checks.arrays:overwrite_slice": Guard(none, ("remembers_integers",), timed=True),
@@ -216,8 +216,8 @@ NO_ENTROPY = SimpleNamespace(randbits=gives(int))
 NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
-    "checks.device_trace:_outside": Guard(nothing, ("waits_no_more",), timed=True),
-    "engine.conclude:works_on": Guard(no_dict, ("joins_no_more",), timed=True),
+    "checks.device_trace:_outside": Guard(gives(lambda: (None, True)), ("waits_no_more",), timed=True),
+    "engine.conclude:late_work": Guard(no_dict, ("joins_no_more",), timed=True),
     "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
     "checks.poisoned_memory:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),
     "checks.poisoned_memory:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
@@ -226,11 +226,11 @@ ON_A_GPU = {
 OF_THE_HARNESS = {
     "engine.conclude:IN_DOUBT": (1e9, "test_a_time_far_below_the_measured_limit_is_none"),
     "engine.measure:secrets": (NO_ENTROPY, "test_what_one_run_has_kept_on_disk_is_of_no_use_to_the_next"),
-    "engine.conclude:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
+    "engine.conclude:impossible_work": (nothing, "test_a_time_below_the_physical_limit_is_none"),
     "record.recompute:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
     "engine.conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
-    "checks.device_trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
-    "engine.sampling:_first_touch": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
+    "checks.device_trace:trace_call": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
+    "engine.sampling:_touch_memory": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
     "engine.sampling:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
     "engine.stage:random": (UNSHUFFLED, "test_who_naps_longer_late_in_a_round_is_nobody_in_particular"),
     "stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
@@ -252,8 +252,8 @@ def home_of(guard: str) -> tuple[Any, str]:
 
 
 def measure_without(
-    guard: str, measure: Measure, job: Job, errand: Errand | None, line: worker.Line
-) -> PairResult | Alone:
+    guard: str, measure: Measure, job: Job, request: AloneRequest | None, line: worker.ParentPipe
+) -> PairResult | AloneResult:
     """With one guard taken away."""
     instead = OF_THE_HARNESS[guard][0] if guard in OF_THE_HARNESS else {**GUARDS, **ON_A_GPU}[guard].instead
     home, name = home_of(guard)
@@ -264,7 +264,7 @@ def measure_without(
                 setattr(other, known, instead)
     else:
         setattr(home, name, instead)
-    return measure(job, errand, line)
+    return measure(job, request, line)
 
 
 def row_of(case: Case, folder: Path, patch: Any, measure: Measure, **options: Any) -> Row:

@@ -8,7 +8,7 @@ from samples import because, reason_of, version, write_pair
 
 from common import stats
 from common.engine import confirm_alone, untimed_checks
-from common.engine.job import Alone, Job
+from common.engine.job import AloneResult, Job
 from common.pairs.pair import discover
 from common.record.decision import decide, is_contradicted
 from common.record.outcome import Outcome, Verdict
@@ -56,7 +56,7 @@ BRAKES = {
 }
 BASELINE = f"def work(x):\n{''.join(f'    {line}{chr(10)}' for line in SLOW.splitlines())}"
 
-SETTLED = confirm_alone.settled
+SETTLED = confirm_alone.confirm_result
 SAMPLE = "a function of the other"  # what every run shows; the other ways are left to `make test-all`
 
 
@@ -123,7 +123,7 @@ def result_of(verdict, ratio):
     return PairResult("ch1", "double", "default", {}, "", [row], arms=arms, noise_floor=0.0)
 
 
-RIGHT = Alone([1.0], wrong={})
+RIGHT = AloneResult([1.0], wrong_answers={})
 
 
 @pytest.fixture
@@ -135,12 +135,12 @@ def settle_with(tmp_path):
     def settled(result, mine, base=(RIGHT,)):
         left = {"optimized": list(mine), "baseline": list(base)}
 
-        def call(job, errand, on_question):
-            runs = left[errand.label]
+        def call(job, request, on_question):
+            runs = left[request.label]
             return runs.pop(0) if len(runs) > 1 else runs[0]
 
         job = Job(pair, "default", "cpu", {}, {}, ["baseline", "optimized"], [])
-        found = confirm_alone.settled(job, result, call)
+        found = confirm_alone.confirm_result(job, result, call)
         return found.rows[0], sorted(found.arms)
 
     return settled
@@ -165,29 +165,29 @@ ALL, NONE = ["baseline", "control", "optimized"], []
     ],
 )
 def test_a_conclusion_holds_both_ways_or_is_unsure(verdict, ratio, alone, said, settle_with):
-    row, left = settle_with(result_of(verdict, ratio), [Alone([1.0 / alone])])
+    row, left = settle_with(result_of(verdict, ratio), [AloneResult([1.0 / alone])])
     assert (row.verdict, left) == (said, ALL)
     doubted = verdict != said
     assert (reason_of(row) == f"beside the others {ratio:.3g}x, alone {alone:.3g}x") is doubted
 
 
 def test_one_of_five_runs_that_agrees_is_enough(settle_with):
-    once = [Alone([1.0])] * confirm_alone.REPEATS + [Alone([0.5])]
+    once = [AloneResult([1.0])] * confirm_alone.REPEATS + [AloneResult([0.5])]
     assert settle_with(result_of("faster", 2.0), once)[0].verdict == "faster"
-    never = [Alone([1.0])] * (confirm_alone.REPEATS + 1) + [Alone([0.5])]
+    never = [AloneResult([1.0])] * (confirm_alone.REPEATS + 1) + [AloneResult([0.5])]
     assert settle_with(result_of("faster", 2.0), never)[0].verdict == "unsure"
 
 
 @pytest.mark.parametrize(
     ("mine", "base", "said", "left"),
     [
-        (Alone([], KILLED), Alone([1.0], wrong={}), ("crashed", "alone: killed"), ["baseline", "control"]),
+        (AloneResult([], KILLED), RIGHT, ("crashed", "alone: killed"), ["baseline", "control"]),
         (
-            Alone([0.5]), Alone([1.0], wrong={"optimized": because("zeros")}),
+            AloneResult([0.5]), AloneResult([1.0], wrong_answers={"optimized": because("zeros")}),
             ("invalid", "alone: wrong answer: zeros"),
             ["baseline", "control"],
         ),
-        (Alone([0.5]), Alone([1.0], KILLED), ("crashed", "the baseline: alone: killed"), NONE),
+        (AloneResult([0.5]), AloneResult([1.0], KILLED), ("crashed", "the baseline: alone: killed"), NONE),
     ],
 )  # fmt: skip
 def test_who_is_not_right_alone_is_out(mine, base, said, left, settle_with):
@@ -196,15 +196,15 @@ def test_who_is_not_right_alone_is_out(mine, base, said, left, settle_with):
 
 
 def test_what_is_kept_is_known_only_after_it_was_taken():
-    told = confirm_alone.Told(5)
-    first, second = told.to_one(), told.to_one()
+    told = confirm_alone.SeedSchedule(5)
+    first, second = told.responder(), told.responder()
     runs = [[(one("seed"), one("keep?")) for _ in range(7)] for one in (first, second)]
     assert runs[0] == runs[1]  # the same in all runs of a pair
     kept = [i for i, (_, is_kept) in enumerate(runs[0]) if is_kept]
     assert len(kept) == 1 and kept[0] >= 2  # neither of drawing nor of the sample that is not counted
     seeds, _ = first("what was kept?")
     assert seeds == [seed for seed, _ in runs[0][: kept[0] + 1]]
-    assert len({tuple(confirm_alone.Told(5)._seeds) for _ in range(3)}) == 3
+    assert len({tuple(confirm_alone.SeedSchedule(5)._seeds) for _ in range(3)}) == 3
 
 
 @pytest.mark.parametrize(("cores", "found"), [(0.0, 0.0), (0.2, 0.0), (1.5, 1.5)])

@@ -52,15 +52,15 @@ def look(monkeypatch):
 
     def looked(outside, *heard):
         calls = iter(heard or [set()])
-        monkeypatch.setattr(guards, "overheard", lambda call: next(calls))
-        seen = device_trace.Seen(outside, 0, 0)
-        monkeypatch.setattr(device_trace, "look", lambda call, device, timed_by_events: seen)
-        job = SimpleNamespace(device="cpu", tells_turns=False, seed=0, size="")
+        monkeypatch.setattr(guards, "untimely_actions", lambda call: next(calls))
+        seen = device_trace.CallTrace(outside, 0, 0)
+        monkeypatch.setattr(device_trace, "trace_call", lambda call, device, timed_by_events: seen)
+        job = SimpleNamespace(device="cpu", reports_turns=False, seed=0, size="")
         candidates = (Candidate("optimized", None, lambda: None),)
         stage = Stage(Bench(job, Progress(lambda *said: None), candidates=candidates))
         source = SimpleNamespace(by_label={"optimized": {}}, overwrite=lambda *arguments: None)
         stage.inputs = lambda size: source
-        untimed_checks.look(stage, SimpleNamespace(name="device"), source)
+        untimed_checks.check_calls(stage, SimpleNamespace(name="device"), source)
         found = stage.disqualified.get("optimized")
         return words.text(found.reason) if found else ""
 
@@ -74,7 +74,7 @@ def works_on(seconds, *tails, idle_s=0.0, other_s=1e-6):
         {label: Sample(seconds, 0.0, each[i], 1.0, None, idle_s=idle_s) for label, each in samples.items()}
         for i in range(len(tails))
     ]
-    found = conclude.works_on([*samples], Samples("device", None, {}, [rounds]))
+    found = conclude.late_work([*samples], Samples("device", None, {}, [rounds]))
     assert "baseline" not in found
     return words.text(found.get("optimized"))
 

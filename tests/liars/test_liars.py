@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from samples import reason_of
 
-from common.record.load import to_json
+from common.record.record_file import to_json
 from common.show import console, heatmap, summary
 from liars import WAYS, answer, clock, state, test_alone, test_on_gpu, test_statistics
 from liars.case import assert_believed, assert_out, rooms, rows_of, write_rooms
@@ -96,14 +96,14 @@ def test_the_console_shows_no_figure_of_a_liar(record):
 
 
 def test_the_readmes_table_shows_no_figure_of_a_liar(record, tmp_path):
-    text = summary.by_device([(tmp_path / "here" / "liars.json", record)], lambda pair: True, [])
+    text = summary.tables_by_device([(tmp_path / "here" / "liars.json", record)], lambda pair: True, [])
     assert len(RATIO.findall("\n".join(lines_of(text, "twin")))) == len(LIARS)
     assert not RATIO.search("\n".join(lines_of(text, "liar")))
     assert {tuple(line.split(" | ")[2:]) for line in lines_of(text, "liar")} == {("", "", " |")}
 
 
 def test_the_plot_shows_twins_only(record):
-    (axes,) = heatmap.for_record(record).axes
+    (axes,) = heatmap.figure_for(record).axes
     bars = "\n".join(label.get_text() for label in axes.get_yticklabels())
     assert len(lines_of(bars, "twin")) == len(axes.patches) == len(LIARS)
     assert lines_of(bars, "liar") == []

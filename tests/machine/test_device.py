@@ -88,7 +88,7 @@ def test_without_a_usable_gpu_the_way_out_is_named(monkeypatch):
 @pytest.mark.parametrize("text", ["", "banana", "cuda:", "cuda:x", "cpu:0", "cuda:99999999999999999999", "meta"])
 def test_no_other_device_has_one(text):
     with pytest.raises(ValueError, match="it must be cpu or cuda:N"):
-        device.device_named(text)
+        device.full_device_name(text)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from samples import HONEST, PATIENCE_S, version, wait_until, write_pair
 
 from common.machine import background_load
 from common.machine.background_load import Snapshot, load_between, take_snapshot
-from common.record.load import load_record
+from common.record.record_file import load_record
 
 ME = psutil.Process()
 SPIN = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass"  # seconds of CPU time
@@ -40,7 +40,7 @@ def seen(at_s, busy_s=0.0, ours_s=0.0, others=None, at_work=None):
 )
 def test_what_is_said_of_two_looks(before, after, expected, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(background_load, "_name", lambda pid: "ME" if pid == ME.pid else "")
+    monkeypatch.setattr(background_load, "_process_name", lambda pid: "ME" if pid == ME.pid else "")
     assert load_between(before, after) == expected
 
 

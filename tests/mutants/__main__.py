@@ -1,35 +1,45 @@
-"""Judge the mutants that can run here, and keep what was said of them in results.json."""
+"""Judge wrong versions that are not judged yet, and keep what was said of them in results.json."""
 
-import json
-import sys
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from common.machine.device import default_device
-from common.program import UsageError, finish, status_of
-from common.record.files import write_text
-from mutants import REJECTED, RESULTS, hash_of, judge, mutants, results
+from common.program import Parser, UsageError, finish, status_of
+from mutants import answers, lessons, mutations
+from mutants.results import Group, load, save
 
 
-def main(chapter: str = "*", pair: str = "*") -> int:
-    found, passed, device = results(), 0, default_device()
-    if not any(fnmatchcase(of, chapter) and fnmatchcase(name, pair) for of, name in mutants()):
-        raise UsageError(f"there is no wrong version of {chapter} {pair}")
-    for (of, name), wrong in mutants().items():
-        if not (fnmatchcase(of, chapter) and fnmatchcase(name, pair)):
-            continue
-        for what, said in judge(of, name, wrong, device).items():
-            (mutant,) = [each for each in wrong if each.what == what]
-            key = f"{of} {name}: {what}"
-            print(f"{key}: {said['verdict']}: {said['reason']}", flush=True)
-            if said["verdict"] != "skipped":
-                found[key] = {"hash": hash_of(of, name, mutant), "on": device.split(":")[0], **said}
-                passed += said["verdict"] not in REJECTED and not mutant.passes
-        write_text(RESULTS, json.dumps(found, indent=1, sort_keys=True) + "\n")
-    known = {f"{of} {name}: {mutant.what}" for (of, name), wrong in mutants().items() for mutant in wrong}
-    write_text(RESULTS, json.dumps({key: found[key] for key in sorted(known & found.keys())}, indent=1) + "\n")
-    print(f"{passed} passed that are wrong")
-    return 1 if passed else 0
+def groups() -> list[Group]:
+    return [*chain(lessons.groups(), answers.groups(), mutations.groups())]
+
+
+def main(*words: str) -> int:
+    parser = Parser("mutants", description=str(__doc__))
+    parser.add_argument("of", nargs="*", help="ch3, ch3 softmax (a lesson) or ch3/softmax (an exercise); else all")
+    parser.add_argument("--anew", action="store_true", help="also what is judged already")
+    args = parser.parse_args(words or None)
+    subject, everything, problems = " ".join(args.of) or "*", groups(), list[str]()
+    patterns = [subject, f"{subject} *", f"{subject}/*"]
+    chosen = [group for group in everything if any(fnmatchcase(group.subject, pattern) for pattern in patterns)]
+    if not chosen:
+        raise UsageError(f"there is nothing wrong of {subject}")
+    for group in chosen:
+        problems += judge(group, args.anew)
+    keys = {group.key(name) for group in everything for name in group.wrong}
+    save({key: result for key, result in load().items() if key in keys})
+    print("\n".join([*problems, f"not as they have to be: {len(problems)}"]))
+    return 1 if problems else 0
+
+
+def judge(group: Group, anew: bool) -> list[str]:
+    """Judges one group, keeps each result in the file as it is then, and returns a line for each problem."""
+    results = load()
+    names = [*group.wrong] if anew else [*group.stale(results), *group.problems(results)]
+    for key, result in group.results(names, default_device()):
+        print(f"{key}: {'caught' if result['caught'] else 'PASSED'}: {result['message'][:160]}", flush=True)
+        save(load() | {key: result})
+    return [f"{group.key(name)}: {problem}" for name, problem in group.problems(load()).items()]
 
 
 if __name__ == "__main__":
-    finish(lambda: status_of("mutants", lambda: main(*sys.argv[1:3])))
+    finish(lambda: status_of("mutants", main))

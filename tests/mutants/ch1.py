@@ -1,6 +1,6 @@
 """Chapter 1's wrong versions."""
 
-from mutants import Mutant
+from mutants.lessons import Mutant
 
 MUTANTS = {
     "arithmetic_intensity": [
@@ -10,8 +10,8 @@ MUTANTS = {
                "for (int k = 4 * i; k < n / 4 * 4; ++k)", of="vectorized"),
         Mutant("a last float4 beyond the end is written", "if (i < n / 4)", "if (i <= n / 4)", of="fused",
                passes="what lies behind an allocation is nobody's: compute-sanitizer tells"),
-        Mutant("steps of 128 where a block has 256 threads", "first + k * blockDim.x", "first + k * 128",
-               of="unrolled"),
+        Mutant("steps of 128 where a block has 256 threads", "blockDim.x;\n        if (i < n) a",
+               "128;\n        if (i < n) a", also=(("k * blockDim.x", "k * 128"),), of="unrolled"),
         Mutant("what the last pass left is multiplied by itself, not by x", "float4 b = ((const float4*)x)[i];",
                "float4 b = a;", of="vectorized"),
     ],
@@ -55,8 +55,8 @@ MUTANTS = {
                "    with torch.cuda.stream(torch.cuda.Stream()):\n        graph.replay()\n"),
     ],
     "double_buffering": [
-        Mutant("both streams use the same buffer", "chunk[i % 2]", "chunk[0]",
-               passes="a race, which small sizes show on some runs only"),
+        Mutant("both streams use the same buffer", "chunk[i % 2].copy_", "chunk[0].copy_",
+               also=(("chunk[i % 2]", "chunk[0]"),), passes="a race, which small sizes show on some runs only"),
         Mutant("nobody waits for the streams",
                "    for stream in streams:\n        torch.cuda.current_stream().wait_event(stream.record_event())\n",
                "", passes="a race, which small sizes show on some runs only"),

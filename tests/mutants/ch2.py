@@ -1,6 +1,6 @@
 """Chapter 2's wrong versions."""
 
-from mutants import Mutant
+from mutants.lessons import Mutant
 
 BARRIER = "    __syncthreads();\n"
 MUTANTS = {

@@ -1,6 +1,6 @@
 """Chapter 3's wrong versions."""
 
-from mutants import Mutant
+from mutants.lessons import Mutant
 
 MUTANTS = {
     "add": [
@@ -26,7 +26,9 @@ MUTANTS = {
         Mutant("cat's y is read as if it had no gaps", "x if y is None else y.contiguous()", "x if y is None else y"),
         Mutant("transpose reads x as if it had no gaps", "x, y = x.contiguous(), ",
                'x, y = x if op == "transpose" else x.contiguous(), '),
-        Mutant("broadcast drops rows % 16", "(triton.cdiv(rows, height) *", "(max(rows // height, 1) *"),
+        Mutant("broadcast drops rows % 16", "triton.cdiv(rows, height) * triton.cdiv(columns, width)",
+               "max(rows // height, 1) * triton.cdiv(columns, width)",
+               also=(("(triton.cdiv(rows, height) *", "(max(rows // height, 1) *"),)),
         Mutant("broadcast reads the first block of the row for all", "tl.load(x_ptr + cols, mask=cols < n_cols)",
                "tl.load(x_ptr + tl.arange(0, BLOCK), mask=cols < n_cols)"),
         Mutant("transpose swaps tiles, not what is in them", "tl.trans(x), mask", "x, mask"),
@@ -157,7 +159,8 @@ MUTANTS = {
                "tl.sum(acc_sum, 0)", of="online"),
         Mutant("pieces' sums are of different maxima", "tl.sum(sums * tl.exp(maxima - row_max), 0)",
                "tl.sum(sums, 0)", of="split"),
-        Mutant("all programs have the numbers of the first row", "row * pieces + all_pieces", "all_pieces", of="split"),
+        Mutant("all programs have the numbers of the first row", "max_ptr + row * pieces + all_pieces",
+               "max_ptr + all_pieces", also=(("row * pieces + all_pieces", "all_pieces"),), of="split"),
         Mutant("a piece's sum is of another maximum", "tl.exp(x - safe_max)", "tl.exp(x - tl.maximum(safe_max, 4.0))",
                of="split"),
     ],

@@ -1,6 +1,6 @@
 """Chapter 4's wrong versions."""
 
-from mutants import Mutant
+from mutants.lessons import Mutant
 
 STEPS = "range(0, K, BLOCK_K)"
 WHOLE_STEPS = "range(0, K // BLOCK_K * BLOCK_K, BLOCK_K)"

@@ -1,17 +1,20 @@
 """Chapter 5's wrong versions."""
 
-from mutants import Mutant
+from mutants.lessons import Mutant
 
 SGP, FCGP, FUSED = "clifford/sgp.py", "clifford/fcgp.py", "clifford/fcgp_fused.py"
+# What stands before the second of two equal texts in sgp.py
+RIGHT = "RIGHT=found.sums(1, 0, 2), GRADES=found.grades,\n        NORMALIZED=normalized, "
+WEIGHTS = "other=0.0).to(tl.float32)\n    begin, end, step = (0, 1, 1) "
 # What a formula's version runs in its place
 OWN_PRODUCT = """    found = formulas.algebra_of(x)
     product = formulas._weighted({}, {}, w.unbind(-1), found.sums(2, 0, 1))
-    return torch.stack(formulas._normalized(product, found) if normalized else product)"""
+    return formulas.torch.stack(formulas._normalized(product, found) if normalized else product)"""
 OWN_ROOT = """    def product(x, y, w, normalized):
         out = formulas.sgp(x, y, w, False)
         parts = out.split(formulas.algebra_of(x).sizes)
         roots = [{} for part in parts]
-        return torch.cat([a / b for a, b in zip(parts, roots)]) if normalized else out
+        return formulas.torch.cat([a / b for a, b in zip(parts, roots)]) if normalized else out
 
     return {}"""
 MEAN = "part.square().sum(0).mean(-1, keepdim=True)"
@@ -20,7 +23,7 @@ BACKWARD_RUN = "    return gradients(formulas.sgp, x, y, w, gradient, normalized
 
 
 def _in_run(body: str) -> tuple[str, str]:
-    """The formulas' version, which has the same line in `reference`, with a body of its own."""
+    """The formulas' version with a body of its own."""
     head = "def run(x, y, w, normalized):\n"
     return head + "    return formulas.sgp(x, y, w, normalized)", head + body
 
@@ -44,10 +47,13 @@ MUTANTS = {
                *_in_run(OWN_ROOT.format(f"{MEAN}.sqrt()", "product(x, y, w, normalized)"))),
         Mutant("epsilon is added to the root",
                *_in_run(OWN_ROOT.format(f"{MEAN}.sqrt() + 1e-6", "product(x, y, w, normalized)"))),
-        Mutant("a part of a row is normalized by itself", "WIDE=wide", "WIDE=False", of="fused", file=SGP),
-        Mutant("a program works on its first tile alone", "if STAGES == 0 else (group", "if STAGES < 2 else (group",
-               of="fused", file=SGP),
-        Mutant("the mean is over the block", "] / columns + epsilon", "] / BLOCK + epsilon", of="fused", file=SGP),
+        Mutant("a part of a row is normalized by itself", f"{RIGHT}WIDE=wide", f"{RIGHT}WIDE=False",
+               also=(("WIDE=wide", "WIDE=False"),), of="fused", file=SGP),
+        Mutant("a program works on its first tile alone", f"{WEIGHTS}if STAGES == 0", f"{WEIGHTS}if STAGES < 2",
+               also=(("if STAGES == 0 else (group", "if STAGES < 2 else (group"),), of="fused", file=SGP),
+        Mutant("the mean is over the block", "blade *= tl.rsqrt(squares[item(GRADES, i)] / columns",
+               "blade *= tl.rsqrt(squares[item(GRADES, i)] / BLOCK",
+               also=(("] / columns + epsilon", "] / BLOCK + epsilon"),), of="fused", file=SGP),
         Mutant("the pseudoscalar squares to 1", "TABLE=found.sums(2, 0, 1), GRADES=found.grades,\n        NORMALIZED",
                "TABLE=tuple(tuple((k, tuple((i, j, s if i + j < 2 * len(x) - 2 else 1) for i, j, s in terms))\n"
                "                    for k, terms in path) for path in found.sums(2, 0, 1)),\n"
@@ -64,7 +70,8 @@ MUTANTS = {
                "dy = (dy[0],)", of="fused", file=SGP),
         Mutant("dw goes without the gates", "dw = added_at(dw, path, factor * acc)", "dw = added_at(dw, path, acc)",
                of="fused", file=SGP),
-        Mutant("a part of a row is normalized by itself", "WIDE=wide", "WIDE=False", of="fused", file=SGP),
+        Mutant("a part of a row is normalized by itself", f"{RIGHT}WIDE=wide", f"{RIGHT}WIDE=False",
+               also=(("WIDE=wide", "WIDE=False"),), of="fused", file=SGP),
         Mutant("programs' sums beyond whole blocks are left out", "for first in range(0, programs, ROWS):",
                "for first in range(0, programs - ROWS + 1, ROWS):", of="fused", file=SGP),
     ],

@@ -1,14 +1,17 @@
 """Wrong versions of every lesson are rejected: ten are judged again, of all the committed results are looked at."""
 
+import re
 from collections import Counter
 
 import pytest
 
 from common.machine.device import default_device, has_gpu
 from common.pairs.pair import ROOT, chapters, discover
-from mutants import REJECTED, hash_of, judge, mutants, results
+from mutants.edits import edited
+from mutants.lessons import groups, judge, mutants
+from mutants.results import Group, Wrong, load
 
-MUTANTS = {f"{of} {name}: {each.what}": (of, name, each) for (of, name), wrong in mutants().items() for each in wrong}
+GROUPS = {group.subject: group for group in groups()}
 TEN = [  # for which the interpreter needs least
     "ch1 batch_size: the last samples, no whole batch, are not computed", "ch1 coalescing: the last element is masked",
     "ch1 preallocation: x + 3 is rounded to float16", "ch2 l2_reuse: chunks that change x",
@@ -19,41 +22,75 @@ TEN = [  # for which the interpreter needs least
 
 
 def test_every_pair_has_two_that_are_rejected_and_no_two_are_called_alike():
-    of_pair = Counter((of, name) for of, name, mutant in MUTANTS.values() if not mutant.passes)
-    assert len(MUTANTS) == sum(map(len, mutants().values()))
+    of_pair = Counter(key for key, wrong in mutants().items() for mutant in wrong if not mutant.passes)
+    assert {group.subject: len(group.wrong) for group in groups()} == {
+        f"{chapter} {name}": len(wrong) for (chapter, name), wrong in mutants().items()
+    }
     pairs = [(path.name, pair.name) for path in chapters().values() for pair in discover(path) if pair.ranks == 1]
     assert [pair for pair in pairs if of_pair[pair] < 2] == []
 
 
-def needs_a_gpu(of, name, mutant):
-    (pair,) = discover(ROOT / of, name)
+def needs_a_gpu(chapter, name, mutant):
+    (pair,) = discover(ROOT / chapter, name)
     versions = {version.label: version for version in pair.versions}
     return versions["baseline"].needs_cuda or versions[f"optimized/{mutant.of}".rstrip("/")].needs_cuda
 
 
-@pytest.mark.parametrize("key", MUTANTS)
-def test_the_committed_result_is_of_it_as_it_is_and_rejects_it(key):
-    known = results().get(key)
-    if known is None and needs_a_gpu(*MUTANTS[key]):
+@pytest.mark.parametrize(("chapter", "name"), mutants())
+def test_the_committed_results_are_of_it_as_it_is_and_reject_it(chapter, name):
+    group, results = GROUPS[f"{chapter} {name}"], load()
+    assert group.problems(results) == {}
+    stale = [mutant for mutant in mutants()[chapter, name] if mutant.what in group.stale(results)]
+    here = [m for m in stale if group.key(m.what) in results or not needs_a_gpu(chapter, name, m)]
+    assert [mutant.what for mutant in here] == [], "new, or changed since: make mutants"
+    if stale:
         pytest.xfail("not judged yet: make mutants on a GPU")
-    assert known, "make mutants"
-    assert known["hash"] == hash_of(*MUTANTS[key]), "it has changed since: make mutants"
-    assert (known["verdict"] in REJECTED) != bool(MUTANTS[key][2].passes)
 
 
 @pytest.mark.parametrize("key", TEN)
 def test_it_is_rejected(key):
-    of, name, mutant = MUTANTS[key]
-    (said,) = judge(of, name, [mutant], "cpu").values()
-    assert said["verdict"] in REJECTED
+    subject, what = key.split(": ")
+    ((_, caught, message),) = GROUPS[subject].judge([what], "cpu")
+    assert caught, message
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("of", "name"), mutants())
-def test_all_of_a_pair_are_rejected_on_a_gpu(of, name):
+@pytest.mark.parametrize(("chapter", "name"), mutants())
+def test_all_of_a_pair_are_rejected_on_a_gpu(chapter, name):
     assert has_gpu()
-    wrong = [mutant for mutant in mutants()[of, name] if not (mutant.passes or mutant.on_a_gpu)]
-    found = judge(of, name, wrong, default_device())
-    if skipped := {said["reason"] for said in found.values() if said["verdict"] == "skipped"}:
-        pytest.skip(", ".join(skipped))
-    assert {what: said for what, said in found.items() if said["verdict"] not in REJECTED} == {}
+    wrong = [mutant.what for mutant in mutants()[chapter, name] if not (mutant.passes or mutant.on_a_gpu)]
+    judgements = [*judge(chapter, name, wrong, default_device())]
+    assert [(what, message) for what, caught, message in judgements if not caught] == []
+    if len(judgements) < len(wrong):
+        pytest.skip("this GPU cannot run it")
+
+
+def test_edits_are_made_in_their_order():
+    assert edited("a b", [("a", "c"), ("c b", "d")], "x") == "d"
+
+
+@pytest.mark.parametrize(("find", "times"), [("b", 0), ("a", 2)])
+def test_an_edit_of_what_does_not_stand_there_once_is_an_error_of_one_line(find, times):
+    with pytest.raises(ValueError, match=f"^add, wrong: '{find}' stands there {times} times, not once$"):
+        edited("a a", [(find, "c")], "add, wrong")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "on", "caught", "message", "problem"),
+    [
+        (Wrong("h"), "cpu", True, "right: no", ""),
+        (Wrong("h"), "cpu", False, "right: yes", "it passes without a reason"),
+        (Wrong("h", passes="why"), "cpu", False, "right: yes", ""),
+        (Wrong("h", passes="why"), "cpu", True, "right: no", "a reason is given why it passes, but it is caught"),
+        (Wrong("h", on_a_gpu="why"), "cuda", False, "right: yes", ""),
+        (Wrong("h", on_a_gpu="why"), "cpu", False, "right: yes", "it passes without a reason"),
+        (Wrong("h", "right: 3 of \\d"), "cpu", True, "right: at size check: 3 of 9", ""),
+        (Wrong("h", "right: 3 of \\d"), "cpu", True, "code: 3 of 9", "it has to get 'right: 3 .*, and gets 'code: .*"),
+        (Wrong("h", "right: ^3 of 9"), "cpu", True, "right: not 3 of 9", "it has to get .*, and gets .* 3 of 9'"),
+    ],
+)
+def test_a_result_that_is_not_what_it_has_to_be_is_a_problem(wrong, on, caught, message, problem):
+    group = Group("ch0 x", {"a": wrong}, judge=lambda names, device: [(name, caught, message) for name in names])
+    results = dict(group.results(["a"], f"{on}:0"))
+    assert group.stale(results) == [] and group.stale({}) == ["a"] and group.problems({}) == {}
+    assert re.fullmatch(problem, group.problems(results).get("a", ""))

@@ -28,6 +28,20 @@ def changes(diff):
     return [line for line in diff.data.splitlines()[3:] if line[0] in "+-" and line[1:]]
 
 
+def test_the_diff_is_without_what_stands_in_the_baseline_only_and_what_that_alone_uses(tmp_path):
+    given = """
+        from math import prod, tau
+        def amount(x): return 8 * prod(x.shape)
+        def cost(x, w_shift): return {"dram_bytes": amount(x)}
+        """
+    baseline = version("return 2 * x + w_shift * tau / tau", extra=given)
+    shown = nb.show_diff(one_pair(tmp_path, version("return x", extra="from math import tau"), baseline))
+    assert changes(shown) == ["-    return 2 * x + w_shift * tau / tau", "+    return x"]
+    own = version("return x", extra='from math import tau\ndef cost(x, w_shift): return {"dram_bytes": 8}')
+    cost_of = [line for line in changes(nb.show_diff(one_pair(tmp_path, own, baseline))) if "dram_bytes" in line]
+    assert [line[0] for line in cost_of] == ["-", "+"]  # its own is part of the difference
+
+
 def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path, pair):
     swapped = version("return w_shift + x + x", extra='VERSUS = ""')
     write_pair(tmp_path / "ch1", "double", {"swapped": swapped})  # beside the pair's own
@@ -242,12 +256,12 @@ def texts(figure):
 
 DRAWN = {
     "cuda": [
-        "NVIDIA H100, 2026-01-02", "2", "...", "132", "SM 1 of 132", "64 warps of 32 lanes", "registers: 256 KiB",
-        "L1 and shared memory: 256 KiB", "read 5.50 TB/s, 270 cycles = 150 ns", "L2: 50 MiB", "DRAM: 80 GiB",
+        "NVIDIA H100, 2026-01-02", "read 5.50 TB/s, 270 cycles = 150 ns", "SM 1 of 132", "2", "...", "132",
+        "64 warps of 32 lanes", "registers: 256 KiB", "L1 and shared memory: 256 KiB", "L2: 50 MiB", "DRAM: 80 GiB",
     ],
     "cpu": [
-        "A CPU, 7 threads, 2026-01-02", "2", "...", "8", "core 1 of 8", "registers and vector units",
-        "L1d: 32 KiB", "read 5.50 TB/s, 270 cycles = 150 ns", "L2: 1 MiB", "L3: 96 MiB", "DRAM: 64 GiB",
+        "A CPU, 7 threads, 2026-01-02", "read 5.50 TB/s, 270 cycles = 150 ns", "core 1 of 8", "2", "...", "8",
+        "registers and vector units", "L1d: 32 KiB", "L2: 1 MiB", "L3: 96 MiB", "DRAM: 64 GiB",
     ],
 }  # fmt: skip
 

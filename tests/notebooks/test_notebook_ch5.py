@@ -29,9 +29,9 @@ def test_sizes_that_a_cell_puts_together_exist():
 def test_the_counter_counts_what_operations_read_and_write():
     x = torch.empty(1000, device="meta")
     add = nb.count(lambda: x + x)
-    assert (add.asked_bytes, add.launches, add.peak_bytes) == (3 * 4000, 1, 4000)
+    assert (add.requested_bytes, add.launches, add.peak_bytes) == (3 * 4000, 1, 4000)
     views = nb.count(lambda: (x.view(10, 100).mT[3], torch.empty_like(x)))
-    assert (views.asked_bytes, views.launches) == (0, 0)
+    assert (views.requested_bytes, views.launches) == (0, 0)
 
     def in_place():
         x.add_(1)
@@ -40,9 +40,9 @@ def test_the_counter_counts_what_operations_read_and_write():
         x.zero_()
 
     found = nb.count(in_place)
-    assert (found.asked_bytes, found.launches, found.peak_bytes) == ((2 + 1.5 + 1 + 1) * 4000, 4, 0)
+    assert (found.requested_bytes, found.launches, found.peak_bytes) == ((2 + 1.5 + 1 + 1) * 4000, 4, 0)
     broadcast = nb.count(lambda: torch.empty(1, 1000, device="meta").expand(5, 1000).clone())
-    assert broadcast.asked_bytes == 6 * 4000
+    assert broadcast.requested_bytes == 6 * 4000
 
 
 def test_the_counter_sees_what_lives_at_the_same_time():

@@ -25,7 +25,7 @@ IMPORTS = """
 import os
 import torch
 import torch.distributed as dist
-from common.checks.comm_bytes import Sent
+from common.checks.comm_bytes import CommCounter
 LATE, found = 3, lambda: "a cell's, which cannot be pickled"
 """
 

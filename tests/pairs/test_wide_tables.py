@@ -40,7 +40,7 @@ def test_headings_give_way_first_then_cells_both_between_words():
 
 
 def test_columns_without_room_stand_below_with_their_keys():
-    assert printed(50, whole=True)[1:] == [
+    assert printed(50, whole_cells=True)[1:] == [
         " pair  a long heading  time",
         " copy  1               1.25 ms",
         " add   22              10 us",
@@ -48,5 +48,5 @@ def test_columns_without_room_stand_below_with_their_keys():
         " copy  reads once and writes once",
         " add",
     ]
-    lines = printed(44, whole=True, keys=2)
+    lines = printed(44, whole_cells=True, keys=2)
     assert lines[-2:] == [" copy  1        reads once and writes once", " add   22"]

@@ -10,7 +10,7 @@ from samples import reason_of, row_of, write_pair
 from common.engine.runner import run_pairs
 from common.isolation import worker
 from common.pairs.pair import discover
-from common.record.load import load_record, save_record
+from common.record.record_file import load_record, save_record
 
 pytestmark = pytest.mark.xdist_group("ranks")  # with pytest -n, one process: each part runs once for all tests
 HUNG_S, SLOW_S = 4.0, 60.0

@@ -5,7 +5,7 @@ from samples import write_pair
 
 from common.engine.runner import run_pairs
 from common.pairs.pair import ROOT, discover
-from common.record.load import load_record, save_record
+from common.record.record_file import load_record, save_record
 
 pytestmark = [pytest.mark.rest, pytest.mark.xdist_group("ranks")]
 

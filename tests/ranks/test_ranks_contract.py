@@ -6,9 +6,9 @@ import torch.distributed as dist
 from samples import refused, write_pair
 from test_group_faults import HEAD, REFERENCE, version
 
-from common.checks.comm_bytes import _bytes
+from common.checks.comm_bytes import _sent_bytes
 from common.engine.job import Job
-from common.engine.rank_group import is_timed, placed
+from common.engine.rank_group import is_timed, place_job
 from common.pairs.pair import discover
 
 BASELINE = version(head=HEAD) + REFERENCE
@@ -20,7 +20,7 @@ def test_bytes_that_are_sent_by_three_are_rounded_up(monkeypatch):
     monkeypatch.setattr(dist, "get_rank", lambda: 0)
     number = torch.zeros(1)
     calls = {"allreduce_": ([number],), "_reduce_scatter_base_": (number, number), "_allgather_base_": (number, number)}
-    assert [_bytes(name, arguments) for name, arguments in calls.items()] == [6, 3, 8]
+    assert [_sent_bytes(name, arguments) for name, arguments in calls.items()] == [6, 3, 8]
 
 
 def made(folder, baseline=BASELINE, optimized=None):
@@ -56,5 +56,5 @@ def test_a_pair_that_lacks_something_is_refused(baseline, optimized, said, tmp_p
 )
 def test_there_is_a_process_for_each_gpu_or_two_on_the_cpu(kind, gpus, size, found, tmp_path):
     device = "cuda:0" if kind == "cuda" else "cpu"
-    job = placed(Job(made(tmp_path), size, device, {"kind": kind, "gpus": gpus}, {}, [], []))
+    job = place_job(Job(made(tmp_path), size, device, {"kind": kind, "gpus": gpus}, {}, [], []))
     assert (job.ranks, job.device, is_timed(job)) == found

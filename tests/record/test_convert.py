@@ -6,8 +6,8 @@ import pytest
 from samples import one_pair, pair_result, record, refused, version
 
 from common.pairs.source import source_hash
-from common.record.load import load_record, load_records, save_record
 from common.record.outcome import Cause
+from common.record.record_file import load_record, load_records, save_record
 from common.show import words
 from tools import convert_records
 

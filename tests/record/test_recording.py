@@ -10,9 +10,9 @@ from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.source import source_hash
 from common.record import store
 from common.record.files import RECORDED, on_one_gpu
-from common.record.load import date_of, load_record, load_records, save_record, to_json
+from common.record.record_file import date_of, load_record, load_records, save_record, to_json
 from common.record.result import Row
-from common.record.store import keep_record, recorded, recorded_sizes, whole
+from common.record.store import chapter_records, keep_record, recordable_part, recorded_sizes
 from common.show import tables
 
 SIZES = ("large/8192", "default", "small/a", "large/fp16", "extra")
@@ -30,9 +30,9 @@ def test_a_record_is_kept_under_its_device_and_chapter(tmp_path):
     folder = tmp_path / "recorded"
     (path,) = keep_record(sized("default"), folder)
     assert path == folder / "nvidia_h200" / "ch1.json"
-    assert [found for found, _ in recorded("ch1", folder=folder)] == [path]
-    assert recorded("ch2", folder=folder) == []
-    assert recorded("ch1", folder=tmp_path / "nowhere") == []
+    assert [found for found, _ in chapter_records("ch1", folder=folder)] == [path]
+    assert chapter_records("ch2", folder=folder) == []
+    assert chapter_records("ch1", folder=tmp_path / "nowhere") == []
 
 
 def test_every_class_of_sizes_has_a_file_that_is_a_whole_record(tmp_path):
@@ -58,7 +58,7 @@ def test_what_was_proven_about_code_and_arguments_is_kept_by_the_next_result(cod
 
     keep_record(measured("same", {"n": 64}, ["earlier", "earliest"], "2026-03-01T00:00:00+00:00"), tmp_path)
     keep_record(measured(code, arguments, [], "2026-05-01T00:00:00+00:00"), tmp_path)
-    assert [pair.carried for _, each in recorded("ch1", folder=tmp_path) for pair in each.pairs] == [kept]
+    assert [pair.carried for _, each in chapter_records("ch1", folder=tmp_path) for pair in each.pairs] == [kept]
 
 
 def test_the_newest_record_comes_first(tmp_path):
@@ -66,7 +66,7 @@ def test_the_newest_record_comes_first(tmp_path):
     for name, date in dates.items():
         keep_record(sized("default", "large/a", name=name, date=date), tmp_path)
     for of_class in ("default", "large"):
-        found = recorded("ch1", of_class, folder=tmp_path)
+        found = chapter_records("ch1", of_class, folder=tmp_path)
         assert [each.environment["device"]["name"] for _, each in found] == ["B", "A", "C"]
 
 
@@ -93,7 +93,7 @@ def named(date, *pairs, size="default"):
 
 
 def seen(folder, of_class="default"):
-    return [(path.name, [pair.name for pair in each.pairs]) for path, each in recorded("ch1", of_class, folder)]
+    return [(path.name, [pair.name for pair in each.pairs]) for path, each in chapter_records("ch1", of_class, folder)]
 
 
 def test_a_run_of_some_pairs_is_merged_and_the_newest_of_each_counts(tmp_path):
@@ -136,11 +136,11 @@ def test_a_file_that_cannot_be_read_costs_itself_alone_and_what_is_new_stands_be
     (beside,) = keep_record(named(DAYS[1], "a"), tmp_path)
     (again,) = keep_record(named(DAYS[1], "b"), tmp_path)
     assert beside == again != path and path.read_bytes() == before
-    found = recorded("ch1", folder=tmp_path, problems=problems)
+    found = chapter_records("ch1", folder=tmp_path, problems=problems)
     assert [pair.name for _, run in found for pair in run.pairs] == ["b", "a"]
     assert list(problems) == [path] and problems[path].startswith(f"{path}: not JSON (Number out of range")
     with refused("not JSON", path):
-        recorded("ch1", folder=tmp_path)
+        chapter_records("ch1", folder=tmp_path)
 
 
 def test_two_runs_that_keep_a_part_at_once_lose_none(tmp_path):
@@ -157,18 +157,20 @@ def test_what_was_not_timed_takes_no_figures_place(tmp_path):
     keep_record(named(DAYS[0], "a"), tmp_path)
     untimed(DAYS[1])
     untimed(DAYS[2])
-    assert [(date_of(run), bool(run.pairs[0].arms)) for _, run in recorded("ch1", folder=tmp_path)] == [
+    assert [(date_of(run), bool(run.pairs[0].arms)) for _, run in chapter_records("ch1", folder=tmp_path)] == [
         (DAYS[2], False), (DAYS[0], True)
     ]  # fmt: skip
     keep_record(named(DAYS[3], "a"), tmp_path)
-    assert [date_of(run) for _, run in recorded("ch1", folder=tmp_path)] == [DAYS[3]]
+    assert [date_of(run) for _, run in chapter_records("ch1", folder=tmp_path)] == [DAYS[3]]
 
 
 def test_a_gpus_default_is_not_what_a_cpu_takes_for_it():
     (pair,) = discover(ROOT / "ch1", "preallocation")
     found = pair_result("preallocation", size="cpu", sizes=pair.sizes["cpu"], source_hash=source_hash(pair))
-    assert [each.name for each in whole(record(found, kind="cpu", name="A CPU"), [pair])[0].pairs] == ["preallocation"]
-    assert whole(record(found), [pair])[1] == ["not recorded: preallocation default: without default"]
+    assert [each.name for each in recordable_part(record(found, kind="cpu", name="A CPU"), [pair])[0].pairs] == [
+        "preallocation"
+    ]
+    assert recordable_part(record(found), [pair])[1] == ["not recorded: preallocation default: without default"]
 
 
 def measured(name, size="default", **fields):
@@ -182,7 +184,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
     (softmax,) = (pair for pair in pairs if pair.name == "softmax")
     small = [size for size in softmax.sizes if class_of(size) == "small"]
     failed = {"rows": [Row("optimized", "baseline", "invalid", because("wrong answer"))], "arms": {}}
-    found, said = whole(
+    found, said = recordable_part(
         record(
             measured("softmax"), *(measured("softmax", size) for size in small), measured("rms_norm", **failed),
             measured("layer_norm", source_hash="another"), measured("dropout", "large/4096x4096"), pair_result("gone"),
@@ -254,7 +256,7 @@ def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
 
 def test_of_two_gpus_the_one_with_more_classes_recorded_counts_of_equal_ones_the_newest(tmp_path):
     def kept():
-        return [path.parent.name for path, _ in on_one_gpu(recorded("ch1", folder=tmp_path))]
+        return [path.parent.name for path, _ in on_one_gpu(chapter_records("ch1", folder=tmp_path))]
 
     keep_record(record(pair_result(), name="A"), tmp_path)
     keep_record(record(pair_result(), name="B", date="2026-02-02T03:04:05+00:00"), tmp_path)

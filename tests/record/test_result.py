@@ -14,8 +14,8 @@ from samples import arm, pair_result, record, refused
 
 from common.record.files import check_writable
 from common.record.form import FORM
-from common.record.load import load_record, load_records, save_record, save_records, to_json
 from common.record.outcome import Cause, Finding, Verdict, Where
+from common.record.record_file import load_record, load_records, save_record, save_records, to_json
 from common.record.result import CONTROL, Row
 
 CRASHED = Finding(Cause.KILLED, {"text": "killed by SIGSEGV"})

@@ -16,7 +16,7 @@ from common.engine import sampling
 from common.engine.candidates import Candidate
 from common.engine.conclude import pair_result
 from common.engine.job import Job
-from common.engine.plan import CallTiming, Plan, Ready
+from common.engine.plan import CallTiming, Plan, WarmUp
 from common.engine.sampling import Samples
 from common.engine.stage import Bench, Progress, Stage
 from common.machine.clock import Sample
@@ -24,7 +24,7 @@ from common.machine.limits import Limit
 from common.pairs.pair import discover
 from common.record.decision import decide
 from common.record.outcome import Outcome, Verdict
-from common.record.recompute import of_limit
+from common.record.recompute import limit_time
 from common.show import words
 from common.stats import Estimate
 
@@ -229,7 +229,7 @@ def conclude(tmp_path):
 
         def samples_of(i, j):
             of = {label: each[i][j] for label, each in blocks.items() if i < len(each)}
-            return {k: Sample(v, host_s, 0.0, 1.0, None, waited=next(waits[k], False)) for k, v in of.items()}
+            return {k: Sample(v, host_s, 0.0, 1.0, None, device_waited=next(waits[k], False)) for k, v in of.items()}
 
         rounds = [[samples_of(i, j) for j in range(len(block))] for i, block in enumerate(blocks["baseline"])]
         samples = Samples(clock, Plan(6, 5, paces), {label: dict(cost) for label in blocks}, rounds)
@@ -254,7 +254,7 @@ def conclude(tmp_path):
     ],
 )
 def test_the_limit_is_the_largest_amount_over_its_peak(cost, which, expected):
-    least, by = of_limit(cost, LIMITS, which)
+    least, by = limit_time(cost, LIMITS, which)
     assert (least, by) == (expected[0] and pytest.approx(expected[0]), expected[1])
 
 
@@ -400,15 +400,15 @@ def test_where_the_device_waited_the_next_samples_hide_more():
 
     def sample(calls, host_s, after, look):
         hidden_s.append(host_s)
-        return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
+        return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), device_waited=host_s < 5e-4)
 
     one = Candidate("optimized", ModuleType("version"), lambda: torch.zeros(1))
-    job = SimpleNamespace(device="cpu", tells_turns=False, info={"kind": "cuda"}, seed=0)
+    job = SimpleNamespace(device="cpu", reports_turns=False, info={"kind": "cuda"}, seed=0)
     stage = Stage(Bench(job, Progress(print), candidates=(one,)))
     inputs = SimpleNamespace(by_label={"optimized": {}})
     planned, clock = Plan(6, 6, {"optimized": CallTiming(1e-3, 1e-4)}), SimpleNamespace(sample=sample)
     for _ in range(6):
-        states = {"optimized": Ready({}, 0.0)}
-        sampling._round(stage, clock, planned, states, [inputs], inputs, [one], waited, keep_all=False)
+        states = {"optimized": WarmUp({}, 0.0)}
+        sampling._sample_round(stage, clock, planned, states, [inputs], inputs, [one], waited, keep_all=False)
     assert hidden_s == pytest.approx([1e-4, 2e-4, 4e-4, 8e-4, 8e-4, 8e-4])
     assert waited == {"optimized": 3}

@@ -6,9 +6,9 @@ import pytest
 from rich.cells import cell_len
 from samples import arms_for, because, pair_result, record
 
-from common.record.load import together
+from common.record.record_file import combine_records
 from common.record.result import Row
-from common.record.store import recorded
+from common.record.store import chapter_records
 from common.show import console
 from common.show.tables import VERDICTS
 
@@ -30,7 +30,7 @@ def printed(capsys, monkeypatch):
 
 
 def of_device(chapter, device):
-    return together([each for path, each in recorded(chapter) if path.parent.name == device])
+    return combine_records([each for path, each in chapter_records(chapter) if path.parent.name == device])
 
 
 def table(lines):

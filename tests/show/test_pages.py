@@ -46,11 +46,11 @@ def page(device="nvidia_h200"):
 
 def test_only_what_lies_between_the_markers_is_made_anew(course):
     course(course.of())
-    text = readmes.filled_in(README)
+    text = readmes.fill_in_tables(README)
     assert text.startswith(BEFORE + readmes.MARKER.format("ch1")) and text.endswith(readmes.END + AFTER)
     assert "| 2.00x | [1.98, 2.02] |" in text and "old" not in text
-    assert readmes.filled_in(text) == text
-    assert readmes.filled_in("no markers") == "no markers"
+    assert readmes.fill_in_tables(text) == text
+    assert readmes.fill_in_tables("no markers") == "no markers"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_only_what_lies_between_the_markers_is_made_anew(course):
 def test_a_pair_whose_code_or_size_changes_loses_its_row(now, is_stale, course, tmp_path):
     course(course.of())
     one_pair(tmp_path / "ch1", now, now)
-    for text in (readmes.filled_in(README), page()):
+    for text in (readmes.fill_in_tables(README), page()):
         assert ("eft out, because the pair has changed since: double" in text) is is_stale
         assert ("2.00x" in text) is not is_stale
 
@@ -127,7 +127,7 @@ def test_a_page_says_how_its_results_were_measured(course):
     average, *said = said
     assert average == "large, best versions of 1 pair at 2 sizes: mean 50 % of the limit"
     assert said == [f"{shared}double large/b", f"launch-bound: {launched}", "library (it raised): double large/a"]
-    assert f"\n\n{shared.capitalize()}double.\n\n" in readmes.filled_in(README)
+    assert f"\n\n{shared.capitalize()}double.\n\n" in readmes.fill_in_tables(README)
 
 
 def test_a_bad_file_is_named_and_the_others_are_in_the_tables(course, tmp_path, capsys):
@@ -150,7 +150,10 @@ CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
 MARKERS = {
     "README.md": [],  # a reader predicts first: results stand in the chapters' READMEs
     "common/MEASUREMENT.md": [readmes.CALIBRATION],
-    **{f"{chapter}/README.md": [readmes.MARKER.format(chapter)] for chapter in CHAPTERS},
+    **{
+        f"{chapter}/README.md": [marker.format(chapter) for marker in (readmes.PAIRS_OF, readmes.MARKER)]
+        for chapter in CHAPTERS
+    },
 }
 
 
@@ -158,7 +161,7 @@ MARKERS = {
 def test_the_committed_tables_are_what_is_recorded(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     assert [marker for marker in MARKERS[path] if marker not in text] == []
-    assert readmes.filled_in(text) == text, "make readme writes the tables anew"
+    assert readmes.fill_in_tables(text) == text, "make readme writes the tables anew"
 
 
 @pytest.mark.rest

@@ -173,7 +173,7 @@ GRID = [(batch, features) for batch in (1024, 2048) for features in (128, 256, 5
 
 def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
     cells = [cell(*place, 9.0, (i + 1) << 20, library=1.5 + i) for i, place in enumerate(GRID)]
-    figure = heatmap.for_record(record(*cells))
+    figure = heatmap.figure_for(record(*cells))
     speed, memory = figure.axes
     assert texts(speed) == {divmod(i, 3): f"{1.5 + i:.2f}x" for i in range(6)}
     assert texts(memory) == {divmod(i, 3): f"{(i + 1) / 2:.2f}" for i in range(6)}
@@ -195,17 +195,17 @@ def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_sam
 
     cells = [cell(*place, 9.0, 1 << 20, library=2.0) for place in GRID]
     mixed = [with_another(each, 1.5 + i, 4 << 20) for i, each in enumerate(cells)]
-    for axes, said in zip(heatmap.for_record(record(*mixed)).axes, (["1.50x", "2.00x"], ["0.25", "0.50"]), strict=True):
+    for axes, said in zip(heatmap.figure_for(record(*mixed)).axes, (["1.50x", "2.00x"], ["0.25", "0.50"]), strict=True):
         assert [texts(axes)[0, i] for i in range(3)] == [*said, said[1]]
         assert "fastest library" in axes.get_title()
     in_tf32 = [with_another(each, 3.0, 4 << 20, "tf32", own="tf32") for each in cells]
-    speed, _ = heatmap.for_record(record(*in_tf32)).axes
+    speed, _ = heatmap.figure_for(record(*in_tf32)).axes
     assert set(texts(speed).values()) == {"3.00x"}, "not that of another precision, though it is faster"
 
 
 def test_a_heat_map_never_mixes_library_and_baseline_and_says_what_it_leaves_out():
     cells = [cell(*place, 3.0, 1 << 20, library=None if place == GRID[0] else 2.0) for place in GRID]
-    figure = heatmap.for_record(record(*cells, sized("default", 2.0)))
+    figure = heatmap.figure_for(record(*cells, sized("default", 2.0)))
     shown = texts(figure.axes[0])
     assert (shown[0, 0], shown[1, 2]) == ("none", "2.00x")
     assert "not drawn: 1 result" in figure.get_suptitle()

@@ -103,12 +103,14 @@ def table(monkeypatch):
     functions = {"a": ["library_source"], "b": ["library_tf32"], "none": ["library"]}
     pairs = [SimpleNamespace(name=name, versions=[SimpleNamespace(functions=of)]) for name, of in functions.items()]
     monkeypatch.setattr(readmes, "discover", lambda folder: pairs)
-    monkeypatch.setattr(readmes.store, "current", lambda pairs: lambda pair: pair.name in [of.name for of in pairs])
+    monkeypatch.setattr(
+        readmes.store, "current_filter", lambda pairs: lambda pair: pair.name in [of.name for of in pairs]
+    )
 
     def made(*results):
         recorded = [("r.json", record(*results))] if results else []
         monkeypatch.setattr(readmes.store, "recorded_sizes", lambda chapter, problems: recorded)
-        text = readmes.filled_in(f"{readmes.MEMORY.format('ch5')}\nold\n{readmes.END}")
+        text = readmes.fill_in_tables(f"{readmes.MEMORY.format('ch5')}\nold\n{readmes.END}")
         assert "old" not in text
         return rows_of(text)[1:], text.splitlines()[-2]
 

@@ -20,9 +20,9 @@ def test_numbers_are_written_in_their_unit():
     rates = {4.86e9: "4.86 GB/s", 52.5e9: "52.5 GB/s", 999e9: "999 GB/s", 4.032e12: "4.03 TB/s"}
     assert {value: formats.bandwidth(value) for value in rates} == rates
     peaks = {67.0: "67", 494.5: "494.5", 9258.4: "9258", 9999.6: "10000", 32819.4: "32819"}
-    assert {value: formats.four(value) for value in peaks} == peaks
+    assert {value: formats.four_digits(value) for value in peaks} == peaks
     assert formats.rate(989.5e12, "fp16_flops") == "990 TFLOP/s"
-    assert formats.rate(989.5e12, "fp16_flops", formats.four) == "989.5 TFLOP/s"
+    assert formats.rate(989.5e12, "fp16_flops", formats.four_digits) == "989.5 TFLOP/s"
     assert formats.rate(4.248e12, "dram_bytes") == "4248 GB/s"
 
 
@@ -114,10 +114,10 @@ THREE = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
 
 
 def test_the_best_and_the_worst_against_a_library_are_named():
-    best, worst = summary.standings(record(*THREE, graded("d", 9.0, "bf16")))
+    best, worst = summary.best_and_worst(record(*THREE, graded("d", 9.0, "bf16")))
     assert best == "best pair, by its best variant, against its fastest library: a default optimized, 1.50x"
     assert worst == "worst pair, by its best variant, against its fastest library: b default optimized, 0.800x"
-    assert summary.standings(record(*THREE[:2])) == []
+    assert summary.best_and_worst(record(*THREE[:2])) == []
 
 
 def test_a_library_that_was_too_short_to_be_timed_may_be_the_fastest():
@@ -125,7 +125,7 @@ def test_a_library_that_was_too_short_to_be_timed_may_be_the_fastest():
     assert summary.fastest_library(pair, pair.rows[0]) == (9.0, "library")
     pair.arms["library/short"] = arm(1e-6)
     assert summary.fastest_library(pair, pair.rows[0]) is None
-    assert summary.standings(record(*THREE, pair)) == summary.standings(record(*THREE))
+    assert summary.best_and_worst(record(*THREE, pair)) == summary.best_and_worst(record(*THREE))
 
 
 def test_the_fastest_library_is_of_those_that_do_the_same_work():
@@ -143,7 +143,7 @@ def test_the_fastest_library_is_of_those_that_do_the_same_work():
 def by_device(*records, pairs=(), stale=()):
     """What is said of records by the first words of their devices' names; `stale`: the pairs that have changed."""
     files = [(Path("/recorded", each.environment["device"]["name"].lower(), "ch1.json"), each) for each in records]
-    return summary.by_device(files, lambda pair: pair.name not in stale, pairs)
+    return summary.tables_by_device(files, lambda pair: pair.name not in stale, pairs)
 
 
 def test_a_recorded_row_is_shown_with_device_date_versions_file_and_page():

@@ -21,7 +21,9 @@ def test_what_is_not_finite_is_kept_as_a_word():
 
 
 def test_where_an_answer_was_wrong_stands_before_what():
-    found = Finding(Cause.WRONG_INTEGERS, {"wrong": 1, "of": 3}).at(where="size", size="check", draw="NaN", filled=True)
+    found = Finding(Cause.WRONG_INTEGERS, {"wrong": 1, "of": 3}).with_facts(
+        where="size", size="check", draw="NaN", filled=True
+    )
     said = "wrong answer at size check on NaN, with NaN in uninitialized memory: 1 of 3 values differ"
     assert words.text(found) == said
-    assert words.text(found.at(rank=1, whose="baseline")) == f"the baseline: rank 1: {said}"
+    assert words.text(found.with_facts(rank=1, whose="baseline")) == f"the baseline: rank 1: {said}"

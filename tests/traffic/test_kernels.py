@@ -41,7 +41,7 @@ def test_a_shifted_load_touches_a_sector_more_in_each_program():
 
 def test_halves_of_four_bytes_take_half_the_sectors():
     found = count(programs.strided, vector(dtype=torch.float16), 1024)
-    assert (found.asked_bytes, found.sectors) == (2 * 2048, 2 * 64)
+    assert (found.requested_bytes, found.sectors) == (2 * 2048, 2 * 64)
 
 
 def test_masked_lanes_ask_for_nothing():
@@ -65,17 +65,17 @@ def test_each_launch_has_to_move_its_data_itself():
     assert [kernel.name for kernel in meter.traffic.kernels] == ["twice_kernel"]
 
 
-@pytest.mark.parametrize(("spread", "queue"), [(0, 16 * 64), (1, 16)])  # all lanes at one address; each at its own
-def test_the_longest_queue_is_of_one_address(spread, queue):
+@pytest.mark.parametrize(("spread", "most"), [(0, 16 * 64), (1, 16)])  # all lanes at one address; each at its own
+def test_the_longest_queue_is_of_one_address(spread, most):
     found = count(programs.add_up, vector(), spread).total
-    assert (found.atomics, found.queue) == (1024, queue)
+    assert (found.atomics, found.max_atomics_per_address) == (1024, most)
     sectors = 16 * (1 if spread == 0 else 8)  # of each program, read and written
     assert (found.read_sectors, found.written_sectors) == (128 + sectors, sectors + 8)  # 8: torch.zeros
 
 
 def test_a_lock_is_an_atomic_operation():
     found = count(programs.claim, 5).total
-    assert (found.atomics, found.queue) == (5, 5)
+    assert (found.atomics, found.max_atomics_per_address) == (5, 5)
 
 
 @pytest.mark.parametrize("function", [programs.tiles, programs.device_tiles])
@@ -84,7 +84,7 @@ def test_descriptors_ask_for_what_lies_inside(function, shape):
     x = torch.randn(shape)
     found = count(function, x)
     assert torch.equal(function_of(function, x), x)
-    assert found.asked_bytes == 2 * x.nbytes
+    assert found.requested_bytes == 2 * x.nbytes
     assert found.sectors == found.total.through_tma == 2 * x.nbytes // 32
     assert found.programs == -(-shape[0] // 16) * -(-shape[1] // 32)
 

@@ -1,8 +1,8 @@
 """What each version asks for is what its text says, counted at the size `count`: a lesson that contradicts it fails.
 
-An expected amount is the arithmetic of the pair's own docstring, at that size. `asked`, `sectors`, `distinct`, `tma`
-and `allocated` are in units of the `dram_bytes` of its `cost`, the useful minimum; `flops`, `h2d` and `d2h` in units
-of what it names. Launches, atomics and the longest queue are numbers.
+An expected amount is the arithmetic of the pair's own docstring, at that size. `requested`, `sectors`, `distinct`,
+`tma` and `allocated` are in units of the `dram_bytes` of its `cost`, the minimum work; `flops`, `h2d` and `d2h` in
+units of what it names. Launches, atomics and the most atomics on one address are numbers.
 """
 
 from dataclasses import dataclass
@@ -42,22 +42,22 @@ CHAPTER_1 = {
     "ch1/batch_size": {  # 5 layers; x is 512 KiB, the parameters of a layer are 64.5
         "baseline": says(
             "32 batches: two calls a layer, all parameters read for each; then `cat`",
-            launches=32 * 10 + 1, flops=1, asked=(5 * (4 * 512 + 32 * 64.5) + 2 * 512) / (2 * 512 + 5 * 64.5),
+            launches=32 * 10 + 1, flops=1, requested=(5 * (4 * 512 + 32 * 64.5) + 2 * 512) / (2 * 512 + 5 * 64.5),
         ),
         "optimized": says(
             "1/16 of the calls, the parameters read for 2 batches",
-            launches=2 * 10 + 1, flops=1, asked=(5 * (4 * 512 + 2 * 64.5) + 2 * 512) / (2 * 512 + 5 * 64.5),
+            launches=2 * 10 + 1, flops=1, requested=(5 * (4 * 512 + 2 * 64.5) + 2 * 512) / (2 * 512 + 5 * 64.5),
         ),
     },
     "ch1/coalescing": {
-        "baseline": says("lanes far apart: a sector of 32 bytes for 4, both ways", asked=1, sectors=8, distinct=1),
-        "optimized": says("adjacent lanes: each byte of a sector used", asked=1, sectors=1, distinct=1),
+        "baseline": says("lanes far apart: a sector of 32 bytes for 4, both ways", requested=1, sectors=8, distinct=1),
+        "optimized": says("adjacent lanes: each byte of a sector used", requested=1, sectors=1, distinct=1),
     },
     "ch1/cuda_graphs": {  # 20 layers; x is 32 KiB, the parameters of a layer are 257
-        "baseline": says("2 * 20 calls", launches=40, flops=1, asked=20 * (4 * 32 + 257) / (2 * 32 + 20 * 257)),
+        "baseline": says("2 * 20 calls", launches=40, flops=1, requested=20 * (4 * 32 + 257) / (2 * 32 + 20 * 257)),
         "optimized": says(
             "the same kernels, replayed, and a copy of x",
-            launches=41, flops=1, asked=(20 * (4 * 32 + 257) + 2 * 32) / (2 * 32 + 20 * 257),
+            launches=41, flops=1, requested=(20 * (4 * 32 + 257) + 2 * 32) / (2 * 32 + 20 * 257),
         ),
     },
     "ch1/double_buffering": {
@@ -69,15 +69,17 @@ CHAPTER_1 = {
         "optimized": says("every byte over the link once, no kernel", launches=0, h2d=1),
     },
     "ch1/preallocation": {  # the unit is 2 arrays
-        "baseline": says("four steps move 9 arrays, each makes one", launches=4, asked=9 / 2, allocated=4 / 2),
-        "optimized": says("the same nine arrays of traffic, no memory asked for", launches=4, asked=9 / 2, allocated=0),
+        "baseline": says("four steps move 9 arrays, each makes one", launches=4, requested=9 / 2, allocated=4 / 2),
+        "optimized": says(
+            "the same nine arrays of traffic, no memory asked for", launches=4, requested=9 / 2, allocated=0
+        ),
     },
 }  # fmt: skip
 
 CHAPTER_2 = {
     "ch2/l2_reuse": {
-        "baseline": says("8 passes where 2 would do", launches=4, asked=8 / 2),
-        "optimized": says("32 calls; what they find in L2 they ask for all the same", launches=32, asked=8 / 2),
+        "baseline": says("8 passes where 2 would do", launches=4, requested=8 / 2),
+        "optimized": says("32 calls; what they find in L2 they ask for all the same", launches=32, requested=8 / 2),
     },
     "ch2/tensor_cores": {
         "baseline": says("a multiply-add for each of m, n and k", launches=1, flops=1),
@@ -85,96 +87,104 @@ CHAPTER_2 = {
         "optimized/bf16": says("the same, in bfloat16; x is converted in every call", launches=2, flops=1),
     },
     "ch2/transpose": {
-        "baseline": says("a load is 32 sectors for 32 lanes, a store uses all it has", asked=1, sectors=(8 + 1) / 2),
-        "optimized": says("rows are read and rows are written", asked=1, sectors=1, distinct=1),
+        "baseline": says(
+            "a load is 32 sectors for 32 lanes, a store uses all it has", requested=1, sectors=(8 + 1) / 2
+        ),
+        "optimized": says("rows are read and rows are written", requested=1, sectors=1, distinct=1),
     },
 }  # fmt: skip
 
 CHAPTER_3 = {
     "ch3/add": {  # the unit is 3 matrices
-        "baseline": says("every byte that arrives is used; a new result", asked=1, sectors=1, allocated=1 / 3),
-        "optimized": says("the same bytes, into `out`", asked=1, sectors=1, allocated=0),
+        "baseline": says("every byte that arrives is used; a new result", requested=1, sectors=1, allocated=1 / 3),
+        "optimized": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
     },
     "ch3/add_small": {
-        "baseline": says("reads two, writes one", launches=1, asked=1, sectors=1),
+        "baseline": says("reads two, writes one", launches=1, requested=1, sectors=1),
         "optimized": says("launches a compiled kernel itself"),
-        "optimized/graph": says("1024 KiB for the copies beside 768 KiB", launches=3, asked=(768 + 1024) / 768),
+        "optimized/graph": says("1024 KiB for the copies beside 768 KiB", launches=3, requested=(768 + 1024) / 768),
     },
     "ch3/data_movement": {
-        "baseline": says("transpose: lanes that write side by side read a row apart", asked=1, sectors=(8 + 1) / 2),
-        "optimized": says("transpose: tiles, read along rows, written along columns", asked=1, sectors=1, distinct=1),
+        "baseline": says("transpose: lanes that write side by side read a row apart", requested=1, sectors=(8 + 1) / 2),
+        "optimized": says(
+            "transpose: tiles, read along rows, written along columns", requested=1, sectors=1, distinct=1
+        ),
     },
     "ch3/dropout": {  # the unit is 16 bytes an element
-        "baseline": says("a byte an element, written once and read once", launches=2, asked=18 / 16, allocated=9 / 16),
-        "optimized": says("stores none of it", launches=2, asked=1, allocated=8 / 16),
+        "baseline": says(
+            "a byte an element, written once and read once", launches=2, requested=18 / 16, allocated=9 / 16
+        ),
+        "optimized": says("stores none of it", launches=2, requested=1, allocated=8 / 16),
     },
     "ch3/elementwise": {  # the unit is 2 matrices
-        "baseline": says("every byte that arrives is used; a new result", asked=1, sectors=1, allocated=1 / 2),
-        "optimized": says("the same bytes, into `out`", asked=1, sectors=1, allocated=0),
+        "baseline": says("every byte that arrives is used; a new result", requested=1, sectors=1, allocated=1 / 2),
+        "optimized": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
     },
     "ch3/fused_elementwise": {  # the unit is 3 matrices
-        "baseline": says("five operations, 12 matrices in all", launches=5, asked=12 / 3, distinct=12 / 3),
-        "optimized": says("2 * 2 KiB of the vectors beside 3 * 2 KiB", launches=1, asked=5 / 3, distinct=1),
+        "baseline": says("five operations, 12 matrices in all", launches=5, requested=12 / 3, distinct=12 / 3),
+        "optimized": says("2 * 2 KiB of the vectors beside 3 * 2 KiB", launches=1, requested=5 / 3, distinct=1),
     },
     "ch3/layer_norm": {  # 128 rows; weight and bias are a row each, which every row's program reads
-        "baseline": says("a row read three times, written once", asked=(4 + 2) * 128 / 258, distinct=1),
-        "optimized": says("read once, written once", asked=(2 + 2) * 128 / 258, distinct=1),
-        "optimized/cached": says("read once from memory, and once more", asked=(3 + 2) * 128 / 258, distinct=1),
+        "baseline": says("a row read three times, written once", requested=(4 + 2) * 128 / 258, distinct=1),
+        "optimized": says("read once, written once", requested=(2 + 2) * 128 / 258, distinct=1),
+        "optimized/cached": says("read once from memory, and once more", requested=(3 + 2) * 128 / 258, distinct=1),
     },
     "ch3/layer_norm_backward": {  # 256 rows of 1024, 16 programs at once (on a CPU); the unit is 3 rows for each
         "baseline": says(
             "rows * columns * 2 atomic additions, `rows` to each address; they read and write, weight is read",
-            launches=2, asked=(3 + 1 + 4) / 3, atomics=256 * 1024 * 2, queue=256,
+            launches=2, requested=(3 + 1 + 4) / 3, atomics=256 * 1024 * 2, per_address=256,
         ),
         "optimized": says(
             "no atomics: 2 sums of each program written and read, weight read by each",
-            launches=2, asked=(3 * 256 + 2 * 2 * 16 + 16) / (3 * 256), atomics=0,
+            launches=2, requested=(3 * 256 + 2 * 2 * 16 + 16) / (3 * 256), atomics=0,
         ),
         "optimized/split": says(
             "the same, but weight is read for each row (no other part: 1024 columns are one)",
-            launches=2, asked=((3 + 1) * 256 + 2 * 2 * 16) / (3 * 256), atomics=0,
+            launches=2, requested=((3 + 1) * 256 + 2 * 2 * 16) / (3 * 256), atomics=0,
         ),
     },
     "ch3/reduction": {
-        "baseline": says("read once; 4 bytes for each 4 KiB are written and read", launches=2, asked=1 + 2 / 1024),
-        "optimized": says("one launch; each of 12 programs (on a CPU) counts itself", launches=1, asked=1, queue=12),
+        "baseline": says("read once; 4 bytes for each 4 KiB are written and read", launches=2, requested=1 + 2 / 1024),
+        "optimized": says(
+            "one launch; each of 12 programs (on a CPU) counts itself", launches=1, requested=1, per_address=12
+        ),
     },
     "ch3/reductions": {
-        "baseline": says("over rows: 4 of 32 bytes used", launches=1, asked=1, sectors=8),
+        "baseline": says("over rows: 4 of 32 bytes used", launches=1, requested=1, sectors=8),
         "optimized": says("1/16 of it is written, and read by half sectors", launches=2, sectors=1 + 1 / 16 + 2 / 16),
     },
     "ch3/rms_norm": {  # 128 rows; weight is a row, which every row's program reads
-        "baseline": says("read twice, written once", asked=(3 + 1) * 128 / 257, distinct=1),
-        "optimized": says("read once, written once", asked=(2 + 1) * 128 / 257, distinct=1),
-        "optimized/cached": says("read once from memory, and once more", asked=(3 + 1) * 128 / 257, distinct=1),
+        "baseline": says("read twice, written once", requested=(3 + 1) * 128 / 257, distinct=1),
+        "optimized": says("read once, written once", requested=(2 + 1) * 128 / 257, distinct=1),
+        "optimized/cached": says("read once from memory, and once more", requested=(3 + 1) * 128 / 257, distinct=1),
     },
     "ch3/rms_norm_backward": {  # as of layer_norm_backward, with one sum
         "baseline": says(
             "rows * columns atomic additions, `rows` to each address; they read and write, weight is read",
-            launches=2, asked=(3 + 1 + 2) / 3, atomics=256 * 1024, queue=256,
+            launches=2, requested=(3 + 1 + 2) / 3, atomics=256 * 1024, per_address=256,
         ),
         "optimized": says(
             "no atomics: a sum of each program written and read, weight read by each",
-            launches=2, asked=(3 * 256 + 2 * 16 + 16) / (3 * 256), atomics=0,
+            launches=2, requested=(3 * 256 + 2 * 16 + 16) / (3 * 256), atomics=0,
         ),
         "optimized/split": says(
             "the same, but weight is read for each row (no other part: 1024 columns are one)",
-            launches=2, asked=((3 + 1) * 256 + 2 * 16) / (3 * 256), atomics=0,
+            launches=2, requested=((3 + 1) * 256 + 2 * 16) / (3 * 256), atomics=0,
         ),
     },
     "ch3/softmax": {
-        "baseline": says("4 elements moved where 2 would do", asked=4 / 2, sectors=4 / 2, distinct=1),
-        "optimized": says("each read once and written once", asked=1, sectors=1, distinct=1),
-        "optimized/online": says("nothing lies beyond the first 16,384: read once", asked=1, sectors=1, distinct=1),
+        "baseline": says("4 elements moved where 2 would do", requested=4 / 2, sectors=4 / 2, distinct=1),
+        "optimized": says("each read once and written once", requested=1, sectors=1, distinct=1),
+        "optimized/online": says("nothing lies beyond the first 16,384: read once", requested=1, sectors=1, distinct=1),
         "optimized/split": says(
             "read twice; two numbers of each of two pieces written, and read by both", launches=2,
-            asked=(3 * 4096 + 2 * 2 + 2 * 2 * 2) / (2 * 4096),
+            requested=(3 * 4096 + 2 * 2 + 2 * 2 * 2) / (2 * 4096),
         ),
     },
     "ch3/softmax_backward": {
-        "baseline": says("5 elements moved where 3 would do", asked=5 / 3, distinct=1),
-        "optimized": says("3 elements are moved", asked=1, sectors=1, distinct=1),
-        "optimized/cached": says("both rows are read twice", asked=5 / 3, distinct=1),
+        "baseline": says("5 elements moved where 3 would do", requested=5 / 3, distinct=1),
+        "optimized": says("3 elements are moved", requested=1, sectors=1, distinct=1),
+        "optimized/cached": says("both rows are read twice", requested=5 / 3, distinct=1),
     },
 }  # fmt: skip
 
@@ -185,63 +195,69 @@ CHAPTER_4 = {
     "ch4/attention": {  # u: bytes of q; the unit is 4 u. Scores are 8 u, causal
         "baseline": says(
             "scores written, masked, through softmax, read: 6 * 8; q, k, v, o; q is scaled, a mask of 1 u made",
-            asked=(6 * 8 + 4 + 2 + 4) / 4, flops=N * N / CAUSAL,
+            requested=(6 * 8 + 4 + 2 + 4) / 4, flops=N * N / CAUSAL,
         ),
         "optimized": says(
             "q and o once, k and v by each of 8 programs of a head; masked scores are computed, too",
-            asked=(2 + 8 * 2) / 4, distinct=1, flops=N * N / CAUSAL,
+            requested=(2 + 8 * 2) / 4, distinct=1, flops=N * N / CAUSAL,
         ),
         "optimized/skipped": says(
-            "1 to 8 of the 8 blocks: 36 of 64", asked=(2 + 36 / 8 * 2) / 4, distinct=1, flops=36 * 64**2 / CAUSAL
+            "1 to 8 of the 8 blocks: 36 of 64", requested=(2 + 36 / 8 * 2) / 4, distinct=1, flops=36 * 64**2 / CAUSAL
         ),
         "optimized/tma": says(
             "no byte less is moved, all by descriptor",
-            asked=(2 + 36 / 8 * 2) / 4, tma=11 / 4, flops=36 * 64**2 / CAUSAL,
+            requested=(2 + 36 / 8 * 2) / 4, tma=11 / 4, flops=36 * 64**2 / CAUSAL,
         ),
         "optimized/overlapped": says(
-            "the same in another order", asked=(2 + 36 / 8 * 2) / 4, tma=11 / 4, flops=36 * 64**2 / CAUSAL
+            "the same in another order", requested=(2 + 36 / 8 * 2) / 4, tma=11 / 4, flops=36 * 64**2 / CAUSAL
         ),
         "optimized/gluon": says("written in Gluon"),
     },
     "ch4/attention_backward": {  # the unit is 7 u; no mask; a row's number (lse, delta) is 1/32 u
         "baseline": says(
             "forward 4 passes of 8 u, backward 7; q scaled both ways, q and k and v, o and do, three gradients",
-            asked=((4 + 7) * 8 + 2 + 4 + 2 + 8) / 7, flops=1,
+            requested=((4 + 7) * 8 + 2 + 4 + 2 + 8) / 7, flops=1,
         ),
         "optimized": says(
             "forward q, o, 8 times k, v; then q, o, do, dq, 8 times k, v; then k, v, dk, dv, 8 times q, do; 9 products",
-            launches=3, asked=((2 + 16) + (4 + 16) + (4 + 16) + (1 + 2 + 16) / 32) / 7, flops=9 / 6, atomics=0,
+            launches=3, requested=((2 + 16) + (4 + 16) + (4 + 16) + (1 + 2 + 16) / 32) / 7, flops=9 / 6, atomics=0,
         ),
         "optimized/one_pass": says(
             "8 blocks of keys read, add to and write dq in float32 (2 u), zero before, rounded after; 7 products",
-            launches=5, asked=((2 + 16) + 2 + (4 + 16) + 8 * 4 + 2 + 3 + (1 + 1 + 16) / 32) / 7, flops=7 / 6,
-            atomics=8 * 2 * 512 * 64, queue=8,
+            launches=5, requested=((2 + 16) + 2 + (4 + 16) + 8 * 4 + 2 + 3 + (1 + 1 + 16) / 32) / 7, flops=7 / 6,
+            atomics=8 * 2 * 512 * 64, per_address=8,
         ),
         "optimized/gluon": says("written in Gluon"),
     },
     "ch4/batched_matmul": {
-        "baseline": says("40 launches, tiles of 64 x 64: a, b twice", launches=40, asked=(2 + 2 + 1) / 3, flops=1),
-        "optimized": says("one launch of the same tiles", launches=1, asked=(2 + 2 + 1) / 3, flops=1),
+        "baseline": says("40 launches, tiles of 64 x 64: a, b twice", launches=40, requested=(2 + 2 + 1) / 3, flops=1),
+        "optimized": says("one launch of the same tiles", launches=1, requested=(2 + 2 + 1) / 3, flops=1),
         "optimized/tf32x3": says(
             "64 x 128: a once, b twice, and the last of two blocks of k again",
-            launches=1, asked=((1 + 2) * 3 / 2 + 1) / 3, flops=1,
+            launches=1, requested=((1 + 2) * 3 / 2 + 1) / 3, flops=1,
         ),
-        "optimized/tma": says("tiles of 64 x 64 by descriptor", launches=1, asked=(2 + 2 + 1) / 3, tma=5 / 3, flops=1),
+        "optimized/tma": says(
+            "tiles of 64 x 64 by descriptor", launches=1, requested=(2 + 2 + 1) / 3, tma=5 / 3, flops=1
+        ),
     },
     "ch4/fused_activation": {  # m = n = 2 k: a and b are half of c, the unit is 2 c
-        "baseline": says("the product is written, read, written again", launches=2, asked=(1 + 3) / 2, distinct=4 / 2),
-        "optimized": says("written once; a 2 times, b 4 times", launches=1, asked=(1 + 2 + 1) / 2, distinct=1, flops=1),
-        "optimized/tma": says("the same by descriptor", launches=1, asked=4 / 2, tma=4 / 2, distinct=1, flops=1),
-        "optimized/specialized": says("the same", launches=1, asked=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "baseline": says(
+            "the product is written, read, written again", launches=2, requested=(1 + 3) / 2, distinct=4 / 2
+        ),
+        "optimized": says(
+            "written once; a 2 times, b 4 times", launches=1, requested=(1 + 2 + 1) / 2, distinct=1, flops=1
+        ),
+        "optimized/tma": says("the same by descriptor", launches=1, requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "optimized/specialized": says("the same", launches=1, requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
         "optimized/gluon": says("written in Gluon"),
     },
     "ch4/matmul": {  # as of fused_activation
-        "baseline": says("tiles of 32 x 32: a and b 16 times", asked=(8 + 8 + 1) / 2, distinct=1, flops=1),
-        "optimized": says("128 x 256: a 2 times, b 4 times", asked=(1 + 2 + 1) / 2, distinct=1, flops=1),
-        "optimized/grouped": says("what all SMs read is the same in any order", asked=4 / 2, distinct=1, flops=1),
-        "optimized/pipelined": says("the same, earlier", asked=4 / 2, distinct=1, flops=1),
-        "optimized/tma": says("the same by descriptor", asked=4 / 2, tma=4 / 2, distinct=1, flops=1),
-        "optimized/specialized": says("the same by descriptor", asked=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "baseline": says("tiles of 32 x 32: a and b 16 times", requested=(8 + 8 + 1) / 2, distinct=1, flops=1),
+        "optimized": says("128 x 256: a 2 times, b 4 times", requested=(1 + 2 + 1) / 2, distinct=1, flops=1),
+        "optimized/grouped": says("what all SMs read is the same in any order", requested=4 / 2, distinct=1, flops=1),
+        "optimized/pipelined": says("the same, earlier", requested=4 / 2, distinct=1, flops=1),
+        "optimized/tma": says("the same by descriptor", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "optimized/specialized": says("the same by descriptor", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
         "optimized/gluon": says("written in Gluon"),
     },
     "ch4/precision": {
@@ -250,20 +266,20 @@ CHAPTER_4 = {
         "optimized/promoted": says("the same products", launches=1, flops=1),
     },
     "ch4/split_k": {  # MiB: x is read by 64 tiles; 4 sums of each element of c in float32 are 1
-        "baseline": says("w_b once", launches=1, asked=(4 + 1 + 1 / 8) / SKINNY, distinct=1),
-        "optimized": says("1 MiB written and read", launches=2, asked=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=0),
+        "baseline": says("w_b once", launches=1, requested=(4 + 1 + 1 / 8) / SKINNY, distinct=1),
+        "optimized": says("1 MiB written and read", launches=2, requested=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=0),
         "optimized/atomic": says(
             "256 KiB set to zero, 262,144 additions, 4 to each address; 256 KiB read, 128 written",
-            launches=3, asked=(4 + 1 + 1 / 4 + 2 + 1 / 4 + 1 / 8) / SKINNY, atomics=262_144, queue=4,
+            launches=3, requested=(4 + 1 + 1 / 4 + 2 + 1 / 4 + 1 / 8) / SKINNY, atomics=262_144, per_address=4,
         ),
         "optimized/last": says(
             "the same bytes in one launch: each of 256 programs counts itself at its tile",
-            launches=1, asked=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=256, queue=4,
+            launches=1, requested=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=256, per_address=4,
         ),
     },
     "ch4/tile_size": {
-        "baseline": says("64 x 64 of 512 x 512: each factor 8 times", asked=(8 + 8 + 1) / 3, distinct=1, flops=1),
-        "optimized": says("128 x 256: a 2 times, b 4 times", asked=(2 + 4 + 1) / 3, distinct=1, flops=1),
+        "baseline": says("64 x 64 of 512 x 512: each factor 8 times", requested=(8 + 8 + 1) / 3, distinct=1, flops=1),
+        "optimized": says("128 x 256: a 2 times, b 4 times", requested=(2 + 4 + 1) / 3, distinct=1, flops=1),
     },
 }  # fmt: skip
 
@@ -273,63 +289,65 @@ CHAPTER_5 = {
     "ch5/fcgp": {  # the unit is x, y, out and W
         "baseline": says(
             "273 kernels, 87 u, of which 44 of the 20 N x N of W are 0.7 at B = 8 N",
-            launches=273, asked=(86.7 + 44 / 8 - 0.7) / (3 + W), flops=1,
+            launches=273, requested=(86.7 + 44 / 8 - 0.7) / (3 + W), flops=1,
         ),
         "optimized": says(
             "18 u; W read, written by grades, read; the normalization reads out again, from L1",
-            launches=6, asked=(18 + 1 + 3 * W) / (3 + W), distinct=(18 + 3 * W) / (3 + W), flops=1,
+            launches=6, requested=(18 + 1 + 3 * W) / (3 + W), distinct=(18 + 3 * W) / (3 + W), flops=1,
         ),
         "optimized/fused": says(
             "5 u from memory; x and y loaded for each of 4 grades (one tile of columns at N = 64), out twice again",
-            launches=2, asked=(4 * 2 + W + 1 + 3) / (3 + W), distinct=(5 + W) / (3 + W), flops=1,
+            launches=2, requested=(4 * 2 + W + 1 + 3) / (3 + W), distinct=(5 + W) / (3 + W), flops=1,
         ),
         "optimized/tf32x3": says(
             "z 27.5 u, x and y 4, three sums into out 5, normalized 2 + 1; W by grades, turned, split, 6 times read",
-            asked=(27.5 + 4 + 5 + 3 + (2 + 2 + 3 + 6) * W) / (3 + W), flops=3,
+            requested=(27.5 + 4 + 5 + 3 + (2 + 2 + 3 + 6) * W) / (3 + W), flops=3,
         ),
         "optimized/tf32": says(
             "as optimized, and W turned",
-            asked=(18 + 1 + 5 * W) / (3 + W), distinct=(18 + 5 * W) / (3 + W), flops=1,
+            requested=(18 + 1 + 5 * W) / (3 + W), distinct=(18 + 5 * W) / (3 + W), flops=1,
         ),
     },
     "ch5/fcgp_backward": {  # the unit is 8 u and 3 W
         "baseline": says(
             "790 kernels, 252 u, of which W and its gradient are 0.7 + 1.4 + 1.8 at B = 8 N",
-            launches=790, asked=(252 + 7 * 3.9) / (8 + 3 * W), flops=1,
+            launches=790, requested=(252 + 7 * 3.9) / (8 + 3 * W), flops=1,
         ),
         "optimized": says(
             "53 u; 3 W forward, 6 W backward; both normalizations read again, 1 u and 2 u",
-            asked=(53 + 3 + 9 * W) / (8 + 3 * W), distinct=(53 + 9 * W) / (8 + 3 * W), flops=1,
+            requested=(53 + 3 + 9 * W) / (8 + 3 * W), distinct=(53 + 9 * W) / (8 + 3 * W), flops=1,
         ),
         "optimized/tf32x3": says(
             "forward 39.5; out's gradient 5, split 3; z 15, for dW 3 * 6.5; dz 27.5 + 3; the end 9.5",
-            asked=(39.5 + 5 + 3 + 15 + 19.5 + 30.5 + 9.5 + 42 * W) / (8 + 3 * W), flops=3,
+            requested=(39.5 + 5 + 3 + 15 + 19.5 + 30.5 + 9.5 + 42 * W) / (8 + 3 * W), flops=3,
         ),
-        "optimized/tf32": says("as optimized, and W turned", asked=(53 + 3 + 11 * W) / (8 + 3 * W), flops=1),
+        "optimized/tf32": says("as optimized, and W turned", requested=(53 + 3 + 11 * W) / (8 + 3 * W), flops=1),
     },
     "ch5/layer": {
-        "baseline": says("277 kernels, 4.6 u and 86 u", launches=277, asked=(4.6 + 86) / LAYER, flops=1),
+        "baseline": says("277 kernels, 4.6 u and 86 u", launches=277, requested=(4.6 + 86) / LAYER, flops=1),
         "optimized": says(
             "5 u; the matrices of grades read, written for 8 blades, read",
             launches=3, distinct=(5 + (4 + 8 + 8) / 64) / LAYER, flops=1,
         ),
     },
     "ch5/layout": {
-        "baseline": says("4 of a sector's 32 bytes", asked=1, sectors=8, distinct=1),
-        "optimized": says("side by side, every byte used", asked=1, sectors=1, distinct=1),
+        "baseline": says("4 of a sector's 32 bytes", requested=1, sectors=8, distinct=1),
+        "optimized": says("side by side, every byte used", requested=1, sectors=1, distinct=1),
     },
     "ch5/sgp": {  # B = 512
         "baseline": says(
-            "49.3 u; D^3 numbers a feature, 1/8 u, moved 5 times", launches=41, asked=(49.3 + 5 / 8) / (3 + 20 / 4096)
+            "49.3 u; D^3 numbers a feature, 1/8 u, moved 5 times",
+            launches=41, requested=(49.3 + 5 / 8) / (3 + 20 / 4096)
         ),
-        "optimized": says("69 u and 17 u; 6.7x the launches", launches=273, asked=(69 + 17) / 3),
+        "optimized": says("69 u and 17 u; 6.7x the launches", launches=273, requested=(69 + 17) / 3),
         "optimized/fused": says("one kernel, 3 u", launches=1, sectors=1, distinct=1),
     },
     "ch5/sgp_backward": {  # B = 256
         "baseline": says(
-            "130 u; D^3 numbers a feature, 1/4 u, moved 10 times", launches=116, asked=(130 + 10 / 4) / (8 + 60 / 2048)
+            "130 u; D^3 numbers a feature, 1/4 u, moved 10 times",
+            launches=116, requested=(130 + 10 / 4) / (8 + 60 / 2048)
         ),
-        "optimized": says("129 u and 44 u beside 86 u", launches=834, asked=(129 + 44 + 86) / 8),
+        "optimized": says("129 u and 44 u beside 86 u", launches=834, requested=(129 + 44 + 86) / 8),
         "optimized/fused": says("one kernel each way and the sum of partial sums, 8 u", launches=3, distinct=1),
     },
 }  # fmt: skip
@@ -346,8 +364,8 @@ def amounts_of(found):
     traffic, all_of_it = found.traffic, found.traffic.total
     flops = sum(amount for key, amount in found.cost.items() if key.endswith("_flops"))
     return {
-        "launches": traffic.launches, "atomics": all_of_it.atomics, "queue": all_of_it.queue,
-        "asked": traffic.asked_bytes / found.unit, "sectors": traffic.sector_bytes / found.unit,
+        "launches": traffic.launches, "atomics": all_of_it.atomics, "per_address": all_of_it.max_atomics_per_address,
+        "requested": traffic.requested_bytes / found.unit, "sectors": traffic.sector_bytes / found.unit,
         "distinct": traffic.distinct_bytes / found.unit, "allocated": traffic.allocated_bytes / found.unit,
         "tma": 32 * all_of_it.through_tma / found.unit, "flops": sum(traffic.flops.values()) / (flops or 1),
         **{way: traffic.copied.get(f"{way}_bytes", 0) / found.cost.get(f"{way}_bytes", 1) for way in ("h2d", "d2h")},
@@ -360,7 +378,7 @@ def contradictions(found, lesson):
         fits = not lesson.amounts and found.traffic is None and lesson.why in found.reason
         return {} if fits else {"reason": (found.reason, lesson.why)}
     amounts = amounts_of(found)
-    exact = ("launches", "atomics", "queue")
+    exact = ("launches", "atomics", "per_address")
     return {
         name: (amounts[name], said)
         for name, said in lesson.amounts.items()

@@ -42,7 +42,7 @@ def test_where_no_cost_is_declared_they_are_bytes():
 
 
 def test_a_column_is_there_for_those_who_have_something_in_it():
-    atomic = replace(KERNEL, atomics=96, queue=32, flops={"fp32_flops": 4e9})
+    atomic = replace(KERNEL, atomics=96, max_atomics_per_address=32, flops={"fp32_flops": 4e9})
     other = VersionTraffic(
         "optimized/fused",
         Traffic((atomic,), {"h2d_bytes": 2048}, allocated_bytes=1 << 20, dram_bytes=1500, l2_bytes=1 << 20),

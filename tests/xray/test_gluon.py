@@ -7,7 +7,7 @@ from samples import one_pair, reason_of, version
 
 import benchmark
 from common.pairs.pair import NOT_INTERPRETED
-from common.record.load import load_record
+from common.record.record_file import load_record
 from common.traffic.versions import count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import xray

@@ -5,12 +5,13 @@ least 32, so no two lanes of a load share a sector: each row is a sector, and th
 neighbouring columns use the same sectors, but eight programs ask for them. A launch needs each of them only once from
 memory, if a cache keeps it until the last of the eight has asked.
 
-For long columns, sectors * 32 is about 8 * asked_bytes and distinct_bytes is about asked_bytes. What the memory really
-moves lies between the two. It depends on the cache: which programs run at the same time, and how much else they load.
+For long columns, sectors * 32 is about 8 * requested_bytes and distinct_bytes is about requested_bytes. What the memory
+really moves lies between the two. It depends on the cache: which programs run at the same time, and how much else they
+load.
 """
 
 
-def asked_bytes(rows, columns):
+def requested_bytes(rows, columns):
     return 4 * (rows * columns + columns)  # x, and the sums
 
 

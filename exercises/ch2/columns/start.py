@@ -1,7 +1,7 @@
 """Count what a walk down the columns asks for. The first answers are those of one program in place of all."""
 
 
-def asked_bytes(rows, columns):
+def requested_bytes(rows, columns):
     return 4 * (rows + 1)
 
 

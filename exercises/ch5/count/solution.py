@@ -13,7 +13,7 @@ def launches(dimensions, batch, features):
     return blades**2 + blades * (blades - 1) + 1
 
 
-def asked_bytes(dimensions, batch, features):
+def requested_bytes(dimensions, batch, features):
     blades = 2**dimensions
     blade_bytes = 4 * batch * features
     operations = blades**2 + blades * (blades - 1)

@@ -8,7 +8,7 @@ def launches(dimensions, batch, features):
     return 1  # kernels of `run`
 
 
-def asked_bytes(dimensions, batch, features):
+def requested_bytes(dimensions, batch, features):
     return 4  # bytes that the kernels of `run` read and write
 
 

@@ -8,7 +8,7 @@ def launches(dimensions, batch, features):
     return {2: 29, 3: 121}[dimensions]
 
 
-def asked_bytes(dimensions, batch, features):
+def requested_bytes(dimensions, batch, features):
     blades = 2**dimensions
     return (6 * blades - 1) * 4 * blades * batch * features
 

@@ -1,0 +1,102 @@
+"""A new pair and a new chapter: files to begin with, and what is still to be done, each as the step to take."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from common.pairs.pair import ROOT
+from common.pairs.user_error import UserError
+
+GUIDE = "CONTRIBUTING.md"  # has the pair to copy
+BLOCK = re.compile(r"^`(baseline|optimized)_(\w+)\.py`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+CHAPTER = re.compile(r"ch[0-9]+")
+README = """# Chapter {number}: ...
+
+After this chapter you can ...
+
+| pair | idea |
+| --- | --- |
+| `{name}` | ... |
+
+<!-- results of ch{number} from recorded/: python -m tools.readmes -->
+<!-- end of results -->
+"""
+ANSWERS = """# Answers to the questions in this chapter's docstrings, by pair and version; ANSWERS.md is made from them.
+
+[{name}]
+baseline = \"\"\"not recorded yet\"\"\"
+optimized = \"\"\"not recorded yet\"\"\"
+"""
+
+
+def new_pair(folder: Path, name: str) -> int:
+    """Write a pair to begin with, and the chapter's files where `folder` is a new chapter. Raises UserError."""
+    texts = {folder / f"{kind}_{name}.py": code for kind, code in _pair(name)}
+    is_chapter = folder.absolute().parent == ROOT and CHAPTER.fullmatch(folder.name)
+    if is_chapter and not folder.exists():
+        values = {"number": folder.name.removeprefix("ch"), "name": name}
+        texts |= {
+            folder / "compare.py": (ROOT / "ch1/compare.py").read_text(encoding="utf-8"),
+            folder / "README.md": README.format(**values),
+            folder / "answers.toml": ANSWERS.format(**values),
+        }
+    _require_free(folder, name, list(texts))
+    write_new(texts)
+    option = f"--chapter {folder.name.removeprefix('ch')}" if is_chapter else f"--path {folder}"
+    print(f"next: change both, then `python benchmark.py {option} --only {name} --check`")
+    for step in [*missing_steps(folder.name), "`make test` names what the pair still needs"] if is_chapter else ():
+        print(f"then: {step}")
+    return 0
+
+
+def write_new(texts: dict[Path, str]) -> None:
+    """Write files that are not there yet, and print their paths. Raises UserError before the first is written."""
+    for path in texts:
+        if path.exists():
+            raise UserError(f"{path} exists: nothing is written")
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path}")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def missing_steps(chapter: str) -> list[str]:
+    """What a chapter of the course still needs."""
+    number, course, makefile = chapter.removeprefix("ch"), ROOT / "README.md", ROOT / "Makefile"
+    has = {
+        "copy compare.py from another chapter": _has(chapter, "compare.py"),
+        f"write {chapter}/README.md: objectives, pairs in reading order, pitfalls": _has(chapter, "README.md"),
+        f"answer the docstrings' questions in {chapter}/answers.toml": _has(chapter, "answers.toml"),
+        f"`make readme` writes {chapter}/ANSWERS.md": _has(chapter, "ANSWERS.md"),
+        f"write notebooks/{chapter}_<topic>.ipynb": any(ROOT.glob(f"notebooks/{chapter}*_*.ipynb")),
+        f"name chapter {number} in the Makefile": chapter in makefile.read_text(encoding="utf-8").split(),
+        f"add a row to the map in README.md that links to {chapter}/": f"{chapter}/" in course.read_text("utf-8"),
+    }
+    return [step for step, is_done in has.items() if not is_done]
+
+
+def _has(chapter: str, file: str) -> bool:
+    return (ROOT / chapter / file).is_file()
+
+
+def _pair(name: str) -> Iterator[tuple[str, str]]:
+    """(Kind, code) of both files, from the guide's pair under another name."""
+    if not NAME.fullmatch(name):
+        raise UserError(f"{name!r} is no name for a pair: use words of a-z and 0-9, joined by _")
+    for kind, guides_name, code in BLOCK.findall((ROOT / GUIDE).read_text(encoding="utf-8")):
+        yield kind, code.replace(f"_{guides_name}.py", f"_{name}.py")
+
+
+def _require_free(folder: Path, name: str, paths: list[Path]) -> None:
+    """Raises UserError where a pair would replace another one, or be read as its variant."""
+    for path in paths:
+        if path.exists():
+            raise UserError(f"{path} exists: choose another name")
+    others = {path.stem.removeprefix("baseline_") for path in folder.glob("baseline_*.py")}
+    for other in sorted(others):
+        if f"{name}_".startswith(f"{other}_") or f"{other}_".startswith(f"{name}_"):
+            raise UserError(f"{name} and {other} of {folder.name}: one would be a variant of the other; rename it")

@@ -1,9 +1,0 @@
-"""Predict four ratios from bytes, as ranges (low, high). All arrays are larger than any cache of the GPU.
-
-Yours: replace each None. The four programs are described in the exercise's text.
-"""
-
-one_kernel = (0.19, 0.26)
-dropout = (1.05, 1.2)
-softmax = (2.5, 3.5)
-chain = (3.5, 5.5)

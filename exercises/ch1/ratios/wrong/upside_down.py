@@ -1,9 +1,0 @@
-"""Predict four ratios from bytes, as ranges (low, high). All arrays are larger than any cache of the GPU.
-
-Yours: replace each None. The four programs are described in the exercise's text.
-"""
-
-one_kernel = (4.0, 5.0)
-dropout = (1.05, 1.2)
-softmax = (1.5, 2.1)
-chain = (3.5, 5.5)

@@ -1,0 +1,53 @@
+"""The candidates of a pair: what a variant leaves out it has from its baseline, what it writes is its own."""
+
+from pathlib import Path
+
+import torch
+from samples import one_pair, version
+
+from common.engine.candidates import count_costs, make_candidates
+from common.pairs.pair import load
+
+GIVEN = """
+def reference(x, w_shift): return 2 * x + w_shift
+def library(x, w_shift): return torch.add(w_shift, x, alpha=2)
+def library_other(x, w_shift): return x + x + w_shift
+def yardstick_copy(x, w_shift): return x.clone()
+def cost(x, w_shift): return {"dram_bytes": 2 * x.nbytes, "fp32_flops": 2 * len(x)}
+"""
+OF_BASELINE = ("baseline", "library", "library/other", "yardstick/copy", "control")
+WORK = {"dram_bytes": 40.0, "fp32_flops": 10.0}  # of five elements
+
+
+def candidates(folder, variant):
+    """Of a pair with GIVEN in its baseline: label -> (file, precision), and label -> cost."""
+    pair = one_pair(folder, version(extra=variant), version(extra=GIVEN))
+    modules = {each.label: load(each.path) for each in pair.versions}
+    made = make_candidates(modules, load(pair.baseline.path), ())
+    inputs = {each.label: {"x": torch.ones(5), "w_shift": torch.ones(1)} for each in made}
+    costs, wrong = count_costs(made, inputs)
+    assert wrong == {}
+    return {each.label: (Path(each.module.__file__).name, each.precision) for each in made}, costs
+
+
+def test_what_a_variant_leaves_out_it_has_from_its_baseline(tmp_path):
+    of_baseline = dict.fromkeys(OF_BASELINE, ("baseline_double.py", ""))
+    for variant in ("", GIVEN):  # written once more it changes nothing
+        labels, costs = candidates(tmp_path / f"pair{len(variant)}", variant)
+        assert labels == of_baseline | {"optimized": ("optimized_double.py", "")}
+        assert costs == dict.fromkeys(labels, WORK)
+
+
+def test_what_a_variant_writes_itself_is_its_own(tmp_path):
+    own = """
+PRECISION = "tf32"
+def library_tf32(x, w_shift): return 2 * x + w_shift
+def cost(x, w_shift): return {"dram_bytes": 2 * x.nbytes, "tf32_flops": 2 * len(x)}
+"""
+    labels, costs = candidates(tmp_path, own)
+    assert {label: precision for label, (_, precision) in labels.items() if precision} == {
+        "optimized": "tf32",
+        "library/tf32": "tf32",
+    }
+    assert {label for label, cost in costs.items() if "tf32_flops" in cost} == {"optimized", "library/tf32"}
+    assert costs["library"] == costs["baseline"] == WORK
