@@ -466,12 +466,6 @@ def test_a_measurement_that_dies_is_status_1(monkeypatch, capsys):
     assert capsys.readouterr().err == "calibrate: killed by SIGKILL\n"
 
 
-def test_what_cannot_be_written_is_said_before_anything_is_measured(tmp_path, capsys):
-    (tmp_path / "recorded").write_text("a file")
-    assert calibrate.main(["--device", "cpu", "--record"], tmp_path / "recorded") == 2
-    assert "cannot be written" in capsys.readouterr().err
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to one process")
 @pytest.mark.usefixtures("signals_as_in_a_terminal")
 def test_ctrl_c_is_one_line_and_status_130():

@@ -1,4 +1,4 @@
-"""Chapter 3's kernels at their edges: sizes 0 and 1, strides, NaN and infinities, huge numbers, tails, 2^31 elements.
+"""Chapter 3's kernels where no check size and no stress draw is: sizes 0, transposed arrays, infinities, 2^31 elements.
 
 What is expected comes from torch in float64: the formulas from its functions, the gradients from its autograd. Without
 a GPU the kernels run in Triton's interpreter, in a process of its own; with one they run there and on the GPU.
@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import edges
 import pytest
 import torch
-from edges import INF, NAN, NEAR, assert_near, module, run_here, skip_without
+from edges import INF, NAN, assert_near, module, run_here, skip_without
 from torch.nn import functional
 
 from common.pairs.pair import ROOT, discover
@@ -138,39 +138,21 @@ def test_sizes_0_and_1(name, rows, columns, near):
 
 
 @each(*[name for name in PAIRS if name != "add_small"])  # which takes what is contiguous, and looks at nothing
-@pytest.mark.parametrize("layout", ["transposed", "every other column", "middle columns", "unaligned"])
+@pytest.mark.parametrize("layout", ["transposed", "every other column"])  # others: the stress draws
 def test_layouts(name, layout, near):
     for arguments in cases(name, 3, 37):
         if arguments.get("op") not in ("mean", "max", "logsumexp"):  # these read as the sum does
             near(drawn(name, **arguments), layout=layout)
 
 
-@each("add_small")
-def test_a_small_sum_at_any_address(name, near):
-    near(drawn(name, rows=7, columns=131), layout="unaligned")
-
-
 # NaN, infinities, huge numbers
 
 
 @each("softmax", "layer_norm", "rms_norm")
-@pytest.mark.parametrize("value", [NAN, INF, -INF])
-@pytest.mark.parametrize("columns", [5, 1027, 4099])
-def test_a_row_does_not_harm_others(name, value, columns, near):
-    """What torch makes of the row itself, these do, too."""
-    inputs = drawn(name, rows=3, columns=columns)
-    inputs["x"][1, columns // 2] = value
-    assert near(inputs)[0][[0, 2]].isfinite().all()
-
-
-@each(*BACKWARD)
-@pytest.mark.parametrize("where", ["dy", "x"])
-def test_a_row_does_not_harm_the_gradients_of_others(name, where, near):
-    """Of NaN: an infinite gradient makes NaN or infinities, as the order of the terms has it."""
-    inputs = drawn(name, rows=3, columns=37)
-    inputs[where if where in inputs else "y"][1, 7] = NAN
-    for statistic in {"mean", "rstd"} & inputs.keys() if where == "x" else ():  # as the forward would save them
-        inputs[statistic][1] = NAN
+def test_an_infinite_number_does_not_harm_other_rows(name, near):
+    """What torch makes of the row itself, these do, too. (The stress draws have NaN and -inf.)"""
+    inputs = drawn(name, rows=3, columns=1027)
+    inputs["x"][1, 513] = INF
     assert near(inputs)[0][[0, 2]].isfinite().all()
 
 
@@ -187,23 +169,6 @@ def test_reductions_of_nan_and_infinities(name, op, near):
     for over, matrices in {"columns": [x], "rows": [x.mT.contiguous()], "all": x[:, None]}.items():
         for matrix in matrices:
             near({"op": op, "over": over, "x": matrix})
-
-
-@each("reduction")
-@pytest.mark.parametrize("values", [[NAN], [INF], [-INF], [INF, -INF]], ids=str)
-def test_the_sum_of_nan_and_infinities(name, values, near):
-    inputs = drawn(name, n=20_001)
-    inputs["x"][-len(values) :] = torch.tensor(values)
-    near(inputs)
-
-
-@each("add", "add_small")
-def test_sums_of_special_numbers(name, version, device, call):
-    numbers = torch.tensor([NAN, INF, -INF, 0.0, -1.0, 3e38, -3e38])
-    inputs = drawn(name, rows=len(numbers), columns=len(numbers))
-    inputs["x"], inputs["y"] = numbers[:, None].repeat(1, len(numbers)), numbers.repeat(len(numbers), 1)
-    (actual,), (true,) = call(version, device, inputs), expected(name, inputs)
-    torch.testing.assert_close(actual, true.float(), equal_nan=True)
 
 
 @each("elementwise")
@@ -224,29 +189,10 @@ def test_operations_on_special_numbers(name, version, device, op, call):
     torch.testing.assert_close(actual, true.float(), rtol=1e-4, atol=atol, equal_nan=True)  # float32 overflows
 
 
-@each("elementwise")
-@pytest.mark.parametrize("op", OPERATIONS)
-def test_operations_overflow_in_fp16_as_in_torch(name, version, device, op, call):
-    inputs = drawn(name, op=op, rows=9, columns=9, dtype="float16")
-    inputs["x"][0], inputs["x"][1], inputs["x"][2] = 65_504, 11.0, 1.0 if op == "pow" else -65_504
-    (actual,), (true,) = call(version, device, inputs), expected(name, inputs)
-    torch.testing.assert_close(actual, true.half(), rtol=NEAR[actual.dtype], atol=NEAR[actual.dtype], equal_nan=True)
-
-
-@each("fused_elementwise")
-def test_a_chain_of_special_numbers(name, version, device, call):
-    inputs = drawn(name, rows=7, columns=5)
-    inputs["x"][:, 1] = torch.tensor([NAN, INF, -INF, 100.0, -100.0, 1e30, 0.0])
-    inputs["gate"][3, 3], inputs["w_shift"][4] = INF, NAN
-    (actual,), (true,) = call(version, device, inputs), expected(name, inputs)
-    torch.testing.assert_close(actual, true.float(), rtol=1e-5, atol=1e-5, equal_nan=True)
-
-
 @each("softmax")
-@pytest.mark.parametrize("columns", [5, 129, 1027])
-def test_softmax_of_huge_and_of_no_numbers(name, columns, near):
+def test_softmax_of_huge_and_of_no_numbers(name, near):
     """Of a row that is -inf throughout torch says NaN, 0 / 0; with one number in it, that number's share is 1."""
-    inputs = drawn(name, rows=7, columns=columns)
+    inputs = drawn(name, rows=7, columns=129)
     x = inputs["x"]
     x[0] += 1e4
     x[1] -= 1e4
@@ -258,46 +204,11 @@ def test_softmax_of_huge_and_of_no_numbers(name, columns, near):
 
 
 @each("softmax")
-def test_softmax_near_the_end_of_fp16(name, near):
-    inputs = drawn(name, rows=5, columns=129, dtype="float16")
-    inputs["x"][0] += 65_000
-    inputs["x"][1] = torch.where(torch.arange(129) % 2 == 0, 65_504.0, -65_504.0)
-    near(inputs)
-
-
-@each("softmax")
 def test_softmax_of_rows_that_lie_in_several_blocks(name, near):
     """Of what `online` does not keep, one block is all -inf, as some pieces of `split`; a late one has the maximum."""
     inputs = drawn(name, rows=4, columns=50_001)
     x = inputs["x"]
     x[0, 32_768:42_000], x[1, :40_000], x[2, -1], x[3, 10] = -INF, -INF, 50.0, 50.0
-    near(inputs)
-
-
-@each("softmax")
-def test_softmax_of_rows_in_longer_pieces(name, near):
-    """Of `split`: five pieces of 1024, in a block of eight."""
-    inputs = drawn(name, rows=3, columns=5003)
-    inputs["x"][1, 1024:2048], inputs["x"][2, 5002] = -INF, 50.0
-    near(inputs, constants=(("PIECE", 512), ("PIECES", 4), ("LARGEST", 1024)))
-
-
-@each("reductions")
-@pytest.mark.parametrize("over", ["rows", "columns", "all"])
-@pytest.mark.parametrize(("dtype", "shifts"), [("float32", (1e4, -1e4, 3e38, -3e38)), ("float16", (65_000, -65_000))])
-def test_logsumexp_of_huge_numbers(name, over, dtype, shifts, near):
-    """Alone; or each magnitude in a row or a column of its own."""
-    shifted = drawn(name, rows=len(shifts), columns=3, dtype=dtype)["x"]
-    shifted += torch.tensor(shifts)[:, None]
-    for x in {"rows": [shifted.mT.contiguous()], "columns": [shifted], "all": shifted[:, None]}[over]:
-        near({"op": "logsumexp", "over": over, "x": x})
-
-
-@each("reductions")
-def test_logsumexp_of_numbers_that_rise_or_fall(name, near):
-    """The maximum so far changes with every element of a lane, or never."""
-    inputs = drawn(name, op="logsumexp", over="columns", rows=2, columns=4099)
-    inputs["x"] += torch.tensor([[1], [-1]]) * torch.linspace(-2, 2, 4099)
     near(inputs)
 
 
@@ -309,38 +220,8 @@ def test_the_mean_of_numbers_whose_sum_fp16_cannot_hold(name, near):
         near(inputs)
 
 
-@each("layer_norm")
-@pytest.mark.parametrize("columns", [1, 129, 1025])
-def test_layer_norm_of_constant_rows_is_the_bias(name, version, device, columns, call):
-    """How far a mean of equal numbers may be off: a few roundings, and 1 / sqrt(1e-5) times as much in the result."""
-    inputs = drawn(name, rows=5, columns=columns)
-    inputs["x"][:] = torch.tensor([0.0, 1.0, -3.0, 0.1, 7.7])[:, None]
-    (y,) = call(version, device, inputs)
-    off = (y - inputs["w_bias"]).abs() / inputs["w_weight"].abs()
-    assert (off < 317 * 1e-6 * inputs["x"].abs()[:, :1] + 1e-5).all()
-
-
-@each("layer_norm")
-@pytest.mark.parametrize("columns", [129, 4097])
-def test_layer_norm_of_numbers_far_from_zero(name, version, device, columns, call):
-    """A variance that is the difference of two large numbers would be off by a few percent."""
-    inputs = drawn(name, rows=5, columns=columns)
-    inputs["x"] += 1000
-    (y,), (true,) = call(version, device, inputs), expected(name, inputs)
-    torch.testing.assert_close(y.double(), true, rtol=1e-3, atol=1e-3)
-
-
-@each("layer_norm", "rms_norm")
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_norms_near_the_end_of_fp16(name, dtype, near):
-    """Squares that 16 bits could not hold."""
-    inputs = drawn(name, rows=5, columns=131, dtype=dtype)
-    inputs["x"] *= 10_000
-    near(inputs)
-
-
 @each("softmax", "softmax_backward", "layer_norm", "rms_norm")
-@pytest.mark.parametrize("columns", [1023, 1024, 4095, 4096, 4097, 8193, 16_385])
+@pytest.mark.parametrize("columns", [1024, 4096, 8193, 16_385])
 def test_rows_that_end_with_a_block_and_near_it(name, columns, near):
     near(drawn(name, rows=2, columns=columns))
 
@@ -359,31 +240,14 @@ def sms_of(device):
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_gradients_are_those_of_autograd(name, device, dtype, near):
     inputs = drawn(name, rows=2 * 4 * sms_of(device) + 5, columns=27, dtype=dtype)  # several rounds of all programs
-    true, actual = expected(name, inputs), near(inputs, constants=FEW_PROGRAMS)
-    for wrong in range(len(actual)) if dtype != "bfloat16" else ():  # and a gradient that is 1 % too large is found
-        scaled = [1.01 * part if which == wrong else part for which, part in enumerate(actual)]
-        with pytest.raises(AssertionError, match="not close"):
-            assert_near(scaled, true)
-
-
-@each("layer_norm_backward", "rms_norm_backward")
-@pytest.mark.parametrize(("rows", "columns", "constants"), [(3, 193, (("WIDEST", 64),)), (259, 3, ())])
-def test_gradients_of_rows_in_parts_and_of_many_partial_sums(name, rows, columns, constants, near):
-    """`split` with parts so narrow that a row has four; and with more programs than are added at once."""
-    near(drawn(name, rows=rows, columns=columns), constants=constants)
-
-
-@each("layer_norm_backward", "rms_norm_backward", devices=("cuda",))  # the interpreter takes seconds
-def test_gradients_of_rows_that_exceed_a_part_by_one(name, near):
-    near(drawn(name, rows=3, columns=8193))
+    near(inputs, constants=FEW_PROGRAMS)
 
 
 @each("layer_norm_backward", "rms_norm_backward", devices=("cuda",))
-@pytest.mark.parametrize("columns", [64, 1024])
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_gradients_of_rows_that_are_fetched_ahead(name, device, dtype, columns, near):
-    """Widths that are copied 16 bytes at a time, and enough rows for several rounds of all programs."""
-    near(drawn(name, rows=2 * 16 * sms_of(device) + 5, columns=columns, dtype=dtype))
+def test_gradients_of_rows_that_are_fetched_ahead(name, device, dtype, near):
+    """A width that is copied 16 bytes at a time, and enough rows for several rounds of all programs."""
+    near(drawn(name, rows=2 * 16 * sms_of(device) + 5, columns=1024, dtype=dtype))
 
 
 # Dropout
@@ -431,15 +295,6 @@ def test_to_drop_nothing_and_all(name, version, device, call):
     assert dropped(call, version, device, p=1.0).all()
 
 
-@each("dropout")
-@pytest.mark.parametrize("value", [NAN, INF])
-def test_dropout_shows_nan_and_infinities_as_torch_does(name, value, near):
-    """0 times either is NaN."""
-    inputs = drawn(name, rows=3, columns=131, p=0.5)
-    inputs["x"][1] = inputs["dy"][2] = value
-    near(inputs)
-
-
 # One sum, many sums
 
 
@@ -451,21 +306,6 @@ def test_stripes_of_more_rows_than_are_taken_at_a_time(name, op, near):
     x = inputs["x"]
     x[64:128, 1], x[:1199, 2], x[:, 3], x[1199, 4] = -INF, -INF, -INF, NAN
     near(inputs, constants=(("PROGRAMS", 2), ("BLOCK", 64), ("SMALL", 0)))
-
-
-@each("reductions")
-def test_stripes_of_rows_that_begin_at_a_multiple_of_16_bytes(name, near):
-    """They need not count as one, and the last stripe has fewer."""
-    few = (("PROGRAMS", 40), ("BLOCK", 64), ("SMALL", 0))
-    near(drawn(name, op="sum", over="rows", rows=1201, columns=272), constants=few)
-
-
-@each("reductions")
-@pytest.mark.parametrize("op", ["sum", "mean", "max", "logsumexp"])
-def test_rows_so_wide_that_each_block_is_a_stripe(name, op, near):
-    inputs = drawn(name, op=op, over="rows", rows=17, columns=272)
-    inputs["x"][:, 3], inputs["x"][16, 4] = -INF, NAN
-    near(inputs, constants=(("WIDE", range(512, 2**31)),))
 
 
 @each("reduction")

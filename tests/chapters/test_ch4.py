@@ -1,4 +1,4 @@
-"""Chapter 4's kernels at their edges: sizes 0 and 1, strides, NaN and infinities, huge numbers, 2^31 elements.
+"""Chapter 4's kernels where no check size and no stress draw is: every tile, layouts, huge sums, 2^31 elements.
 
 What is expected comes from torch in float64, gradients from its autograd. Without a GPU the kernels run in Triton's
 interpreter, whose products of bfloat16 are wrong: those are tested on a GPU.
@@ -126,25 +126,6 @@ def test_sizes_0_1_and_prime(name, version, device, right):
 
 
 @each("batched_matmul")
-@pytest.mark.parametrize(
-    ("products", "m", "n", "k", "dtype", "tile"),
-    [
-        (1, 200, 200, 520, torch.float16, 64), (1, 193, 193, 513, torch.float16, 64),
-        (1, 193, 193, 257, torch.float32, 64), (2, 72, 72, 1024, torch.float16, 32),
-        (3, 33, 97, 2047, torch.float16, 32), (1, 1, 1, 9001, torch.float32, 32),
-    ],
-)  # fmt: skip
-def test_a_long_k_is_split(name, version, device, products, m, n, k, dtype, tile, right):
-    splitting = module(ROOT / "ch4" / "split_k_reduce.py")
-    config, splits = splitting.split(products, m, n, k, dtype, n % 8 > 0)
-    assert config["BLOCK_M"] == tile
-    assert splits > 1
-    right(
-        version, device, {"x": torch.randn(products, m, k, dtype=dtype), "y": torch.randn(products, k, n, dtype=dtype)}
-    )
-
-
-@each("batched_matmul")
 @pytest.mark.parametrize("lengths", [(1, 64, 40), (24, 1, 40), (24, 64, 1)], ids=["row", "k", "column"])
 def test_a_length_of_1_may_lie_anywhere(name, version, device, lengths, right):
     """A stride along it says nothing: not in which order the other lengths lie, nor how far products are apart."""
@@ -158,12 +139,9 @@ def test_a_length_of_1_may_lie_anywhere(name, version, device, lengths, right):
 @pytest.mark.parametrize(
     ("m", "n", "k", "dtype", "tile"),
     [
-        (131, 264, 72, torch.float16, (128, 256, 64)), (131, 72, 72, torch.float16, (128, 128, 64)),
-        (48, 72, 72, torch.float16, (64, 128, 64)), (17, 24, 24, torch.float16, (64, 64, 32)),
-        (131, 259, 73, torch.float16, (64, 128, 64)), (131, 35, 73, torch.float16, (64, 64, 64)),
-        (17, 33, 73, torch.float16, (32, 32, 128)), (13, 13, 273, torch.float16, (16, 32, 256)),
-        (131, 67, 73, torch.float32, (64, 64, 32)), (131, 68, 72, torch.float32, (64, 64, 16)),
-        (13, 13, 73, torch.float32, (32, 32, 32)),
+        (131, 264, 72, torch.float16, (128, 256, 64)), (17, 24, 24, torch.float16, (64, 64, 32)),
+        (131, 259, 73, torch.float16, (64, 128, 64)), (13, 13, 273, torch.float16, (16, 32, 256)),
+        (131, 68, 72, torch.float32, (64, 64, 16)), (13, 13, 73, torch.float32, (32, 32, 32)),
     ],
 )  # fmt: skip
 def test_every_tile_of_products(name, version, device, m, n, k, dtype, tile, right, monkeypatch):
@@ -173,26 +151,6 @@ def test_every_tile_of_products(name, version, device, m, n, k, dtype, tile, rig
     config = code.config_of(3, m, n, k, dtype, n % (16 // dtype.itemsize) > 0)
     assert tuple(config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) == tile
     inputs = multiplied(name, torch.randn(3, m, k).to(dtype), torch.randn(3, k, n).to(dtype))
-    right(version, device, inputs, constants=(("SMS", 1),))
-
-
-@edges.each(versions_of("batched_matmul", "optimized/tf32x3"), "batched_matmul")
-@pytest.mark.parametrize(
-    ("m", "n", "k", "dtype", "tile"),
-    [
-        (127, 128, 67, torch.float32, (128, 128)), (33, 63, 67, torch.float32, (64, 64)),
-        (31, 63, 67, torch.float32, (32, 64)), (127, 128, 67, torch.float16, (128, 128)),
-        (33, 99, 67, torch.float16, (64, 128)), (31, 63, 131, torch.float16, (32, 64)),
-        (127, 128, 15, torch.float32, (128, 128)), (127, 128, 31, torch.float16, (128, 128)),
-    ],
-)  # fmt: skip
-def test_every_tile_of_tf32_products(name, version, device, m, n, k, dtype, tile, right, monkeypatch):
-    """Also of less than one block of k."""
-    code = module(version.path)
-    monkeypatch.setattr(code, "SMS", 1)
-    config = code.tile_of(2, m, n, dtype.itemsize)
-    assert (config["BLOCK_M"], config["BLOCK_N"]) == tile
-    inputs = multiplied(name, torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype))
     right(version, device, inputs, constants=(("SMS", 1),))
 
 
@@ -214,19 +172,6 @@ def test_every_tile_by_descriptor(name, version, device, products, m, n, k, dtyp
     x, y = torch.randn(products, m, k).to(dtype), torch.randn(products, k, n).to(dtype)
     x[-1], y[-1] = torch.nan, torch.nan
     right(version, device, {"x": x, "y": y}, constants=(("SMS", 1),))
-
-
-@pytest.mark.parametrize(
-    ("dtype", "numbers", "known"),
-    [
-        (torch.float16, (200, 72, 1), 8), (torch.float32, (12, 1), 4), (torch.float32, (12, 40), 4),
-        (torch.float16, (12, 72), 1), (torch.float16, (16, 4096, 1), 1), (torch.float32, (48, 1), 1),
-    ],
-)  # fmt: skip
-def test_what_the_compiler_has_to_be_told_about_rows(dtype, numbers, known):
-    unit = module(ROOT / "ch4" / "alignment.py").unit
-    assert unit(torch.empty(1, dtype=dtype, device="meta"), *numbers) == known
-    assert unit(torch.empty(1, dtype=dtype), *numbers) == 1  # nothing is compiled on a CPU
 
 
 @pytest.mark.parametrize(
@@ -275,36 +220,13 @@ def test_layouts(name, version, device, right):
 
 
 @on_gpu("matmul", "fused_activation")
-@pytest.mark.parametrize(("m", "n", "k"), [(70, 8449, 600), (190, 4225, 330), (70, 12_673, 330), (3097, 4607, 333)])
+@pytest.mark.parametrize(("m", "n", "k"), [(70, 8449, 600), (70, 12_673, 330), (3097, 4607, 333), (190, 24_001, 330)])
 def test_tiles_that_programs_share(name, version, device, m, n, k, right):
-    """One after 132 whole tiles of 128 x 64; all, of 192 x 128 and 128 x 256; the last 54 of 450 (of 132 programs)."""
+    """One after 132 whole tiles of 128 x 64; all, of 128 x 256; the last 54 of 450 (of 132 programs); 192 x 256."""
     right(version, device, drawn(name, m, n, k))
 
 
-@on_gpu("matmul", "fused_activation")
-@pytest.mark.parametrize(("m", "n", "k"), [(190, 24_001, 330), (190, 24_008, 72), (2056, 2056, 264)])
-def test_tiles_of_192_x_256(name, version, device, m, n, k, right):
-    """Gluon's largest, of 132 programs: of copies for the product alone; of matrices as they lie for both pairs."""
-    right(version, device, drawn(name, m, n, k))
-
-
-@on_gpu(*[name for name in PRODUCTS if name != "precision"])
-def test_bfloat16(name, version, device, right):
-    for m, n, k in ((131, 67, 71), (136, 264, 72), (1, 1, 1), (7, 5, 0)):
-        right(version, device, drawn(name, m, n, k, torch.bfloat16))
-
-
-# Products of NaN, infinities, huge numbers
-
-
-@each(*PRODUCTS)
-@pytest.mark.parametrize("value", [NAN, INF, -INF])
-def test_special_numbers_stay_in_their_row_and_column(name, version, device, value, right):
-    """At the end of k, whose block is filled up with zeros: 0 times what lies there would be NaN."""
-    inputs = drawn(name, 35, 37, 67)
-    first, second = (value for value in inputs.values() if isinstance(value, torch.Tensor))
-    first[..., 7, -1], second[..., 0, 5] = value, value
-    assert right(version, device, inputs)[0].isfinite().any()
+# Products of huge numbers
 
 
 @each(*PRODUCTS)
@@ -331,23 +253,6 @@ def test_activations_of_special_numbers(name, version, device, activation, call)
     if not version.has_kernel:
         actual, true = (torch.where((x[:, None].double() * x).abs() > 65_504, 0.0, y) for y in (actual, true))
     torch.testing.assert_close(actual, true.half(), rtol=2e-3, atol=1e-4, equal_nan=True)
-
-
-@each("split_k")
-@pytest.mark.parametrize("transposed", [False, True])
-def test_a_row_whose_sums_have_several_parts_in_a_program(name, version, device, transposed, right):
-    """With one program for each tile, which takes all of k: whole blocks, and a part of one."""
-    w_b = torch.randn(67, 2051, dtype=torch.float16).T if transposed else torch.randn(2051, 67, dtype=torch.float16)
-    x = torch.randn(1, 2051, dtype=torch.float16)
-    right(version, device, {"x": x, "w_b": w_b}, constants=(("PROGRAMS", 1),))
-
-
-@each("split_k")
-def test_a_special_number_in_one_part_of_a_sum(name, version, device, right):
-    for at in (0, 700, 1024):
-        inputs = drawn(name, 3, 5, 1025)
-        inputs["x"][1, at] = NAN
-        right(version, device, inputs)
 
 
 # One call and the next
@@ -387,65 +292,10 @@ def test_lengths_and_head_dimensions(name, version, device, causal, right):
 
 
 @each(*ATTENTION)
-def test_layouts_of_heads(name, version, device, right):
-    for layout in LAYOUTS:
-        right(version, device, asked(name, 24, 16, True), layout={"q": layout, "v": layout, "do": layout})
-
-
-@each(*ATTENTION)
 @pytest.mark.parametrize("shape", [(1, 2, 0, 16), (1, 0, 33, 16), (0, 2, 33, 16)])
 def test_no_head_or_no_key(name, version, device, shape, right):
     inputs = {key: torch.empty(shape, dtype=torch.float16) for key in asked(name, 1, 16, True) if key != "causal"}
     right(version, device, {**inputs, "causal": True})
-
-
-@each(*ATTENTION)
-def test_float32_and_a_second_call(name, version, device, right):
-    for n, causal in ((67, True), (33, False)):
-        right(version, device, asked(name, n, 32, causal, torch.float32, heads=1), times=2)
-
-
-@on_gpu(*ATTENTION)
-@pytest.mark.parametrize("d", [64, 128])
-def test_attention_in_bfloat16(name, version, device, d, right):
-    for n, causal in ((1, True), (127, True), (300, False), (513, True)):
-        right(version, device, asked(name, n, d, causal, torch.bfloat16))
-
-
-@each("attention")
-@pytest.mark.parametrize("causal", [True, False])
-def test_scores_that_no_exponential_can_hold(name, version, device, causal, right):
-    """Of 100,000 and more, which fp16 cannot hold either: the baseline, which keeps scores, is given float32."""
-    inputs = asked(name, 67, 64, causal, torch.float16 if version.has_kernel else torch.float32)
-    inputs["q"], inputs["k"] = 128 * inputs["q"].sign(), 128 * inputs["q"].sign().flip(2)
-    right(version, device, inputs)
-
-
-@each(*ATTENTION)
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_scores_all_far_above_or_below_zero(name, version, device, causal, sign, right):
-    """By 300, where e^-300 is 0: beyond the last column there are scores of 0, which must not count."""
-    inputs = asked(name, 67, 64, causal, torch.float16 if version.has_kernel else torch.float32)
-    inputs["q"], inputs["k"] = inputs["q"] / 8 + sign * 6, inputs["k"] / 8 + 6
-    # Scores of 300 are off by 2e-5 in float32; k is far from 0, and its weights in dq, rounded, add up to 0
-    right(version, device, inputs, near=1 if name == "attention" and version.has_kernel else 10)
-
-
-@each(*ATTENTION)
-def test_nan_stays_in_its_row_and_head(name, version, device, right):
-    inputs = asked(name, 67, 32, False)
-    inputs["q" if name == "attention" else "do"][0, 1, 7, 3] = NAN
-    actual = right(version, device, inputs)
-    assert actual[0][0, 1, 7].isnan().any() and actual[0][0, 1, 8:].isfinite().all()
-    assert all(part[0, [0, 2]].isfinite().all() for part in actual)
-
-
-@each("attention")
-def test_what_a_mask_hides_is_not_seen(name, version, device, right):
-    inputs = asked(name, 67, 32, True)
-    inputs["k"][:, :, 40] = NAN
-    assert right(version, device, inputs)[0][:, :, :40].isfinite().all()
 
 
 # More than 2^31 elements
@@ -476,18 +326,6 @@ def test_operands_whose_rows_lie_far_apart(name, version, device, is_transposed)
     far = torch.empty(2**16 + 8, 2**15 + 8, dtype=torch.float16, device=device)
     a, b = far[:, 8:24].normal_(), torch.randn(16, 40, device=device).half()
     inputs = multiplied(name, *((b.T, a.T) if is_transposed else (a, b)))
-    assert_right(version, inputs, run_here(version, inputs))
-
-
-@large
-@on_gpu("batched_matmul")
-@pytest.mark.parametrize("is_transposed", [False, True])
-def test_rows_of_one_tile_that_lie_far_apart(name, version, device, is_transposed):
-    """More than 2^31 elements from the first of 33 rows, or columns, to the last."""
-    skip_without(12)
-    far = torch.empty(33, 2**27 + 8, dtype=torch.float16, device=device)
-    a, b = far[None, :, 8:24].normal_(), torch.randn(1, 16, 40, device=device).half()
-    inputs = multiplied(name, *((b.mT, a.mT) if is_transposed else (a, b)))
     assert_right(version, inputs, run_here(version, inputs))
 
 

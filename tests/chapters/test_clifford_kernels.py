@@ -3,7 +3,6 @@
 Without a GPU they run in Triton's interpreter, in a process of its own; with one there and on the GPU.
 """
 
-from functools import partial
 from itertools import product
 
 import products
@@ -107,19 +106,6 @@ def test_repeated_runs_give_equal_bits(device, product, dimensions, batch, featu
 
 
 @DEVICES
-@DIMENSIONS
-@NORMALIZED
-@pytest.mark.parametrize("reflection", [False, True], ids=["rotation", "reflection"])
-def test_kernels_turn_with_their_input(device, dimensions, normalized, reflection, at_work, call):
-    (x, y, w, dout), actual = at_work(device, "sgp", dimensions, normalized)
-    q = products.orthogonal(dimensions, reflection)
-    turned = partial(products.turned, q=q)
-    around = call(device, "sgp", (turned(x), turned(y), w, turned(dout)), normalized)
-    for mine, other in zip((*map(turned, actual[:3]), actual[3]), around, strict=True):
-        torch.testing.assert_close(other, mine, rtol=1e-5, atol=1e-5 * mine.abs().max().item())
-
-
-@DEVICES
 @PRODUCTS
 @DIMENSIONS
 @pytest.mark.parametrize("layout", list(LAYOUTS)[1:])
@@ -138,19 +124,6 @@ def test_a_batch_of_one_may_lie_in_memory_in_any_way(device, normalized, call):
     x, y, dout = (torch.cat([t.swapdims(0, 1), torch.randn(8, 8, 5)])[:1].swapdims(0, 1) for t in (x, y, dout))
     assert x.is_contiguous() and x.stride(1) != 5
     assert_right("fcgp", call(device, "fcgp", (x, y, w, dout), normalized), inputs, normalized)
-
-
-@DEVICES
-@DIMENSIONS
-@NORMALIZED
-def test_a_row_does_not_harm_others(device, dimensions, normalized, call):
-    x, *others = drawn("sgp", dimensions, 6, 5)
-    x[1, 2, 3] = float("nan")
-    out, dx, dy, dw = call(device, "sgp", (x, *others), normalized)
-    for rows in (out, dx, dy):
-        assert rows[:, [0, 1, 3, 4, 5]].isfinite().all()
-        assert rows[:, 2].isnan().any()
-    assert dw.isnan().any()
 
 
 @DEVICES
@@ -204,59 +177,6 @@ def test_a_batch_of_another_size_compiles_nothing(dimensions):
 
 
 # Of the weighted product: how its work is cut
-
-
-@needs_triton
-def test_rows_are_in_flight_where_all_programs_have_room_for_two_and_what_threads_exchange():
-    from clifford.sgp import cut
-
-    of_smaller_gpus, of_larger = 163 * 1024, 227 * 1024
-    assert cut(4, 1023, True, 4, 97 * 1024).stages == 1  # the rows alone take 96 KiB
-    assert [cut(8, 512, True, itemsize, of_smaller_gpus).stages for itemsize in (2, 4)] == [2, 1]
-    assert [cut(8, 512, True, itemsize, of_larger).stages for itemsize in (2, 4)] == [2, 2]
-    for smallest in (99 * 1024, of_smaller_gpus, of_larger):
-        assert [cut(8, 512, False, itemsize, smallest).stages for itemsize in (2, 4)] == [3, 2]
-        assert [cut(4, 1024, False, itemsize, smallest).stages for itemsize in (2, 4)] == [3, 2]
-    assert cut(8, 1024, False, 4, 99 * 1024).stages == 1  # 128 KiB
-
-
-@needs_triton
-@pytest.mark.parametrize("columns", [1, 31, 128, 200, 512, 1000, 1024, 1025, 5000])
-@pytest.mark.parametrize("capability", [8, 9, 10])
-def test_every_row_is_cut_into_whole_warps(columns, capability):
-    from clifford.sgp import CUTS, TILE, cut, fine_cut
-
-    cuts = [(fine_cut(columns, *of), 128) for of in product((False, True), (True,), (False, True))]
-    for blades, backward, itemsize in CUTS:
-        cuts += [(cut(blades, columns, backward, itemsize, 227 * 1024, capability), TILE[backward])]
-    for by, least in cuts:
-        assert by.warps & (by.warps - 1) == 0 and 1 <= by.warps <= 32  # as Triton wants them
-        assert by.rows * by.block >= least and (by.rows == 1 or by.block >= columns)
-        assert by.per_sm >= 1 and (by.block >= columns or columns > 1024)
-    for backward, is_few in product((False, True), repeat=2):  # no sum over a row: its parts may be programs' own
-        by = fine_cut(columns, backward, False, is_few)
-        assert by.rows * by.block == 128 and by.warps in (2, 4) and by.per_sm >= 1
-
-
-FORWARD = [(1, 79, 1, 1), (8, 127, 1, 8), (9, 128, 2, 4), (1, 1024, 1, 1), (2, 1024, 2, 2), (128, 5, 1, 8)]
-WIDE = [(1, 3000, 2, 1)]
-UNALIGNED = [(9, 127, 1, 9), (100, 127, 1, 32), (100, 126, 1, 32), (1, 3001, 1, 1)]
-BACKWARD = [(8, 127, 1, 8), (100, 127, 1, 8), (100, 1023, 1, 2), (2, 1024, 2, 2)]
-
-
-@needs_triton
-@pytest.mark.parametrize(
-    ("backward", "rows", "columns", "stages", "programs"),
-    [(False, *of) for of in FORWARD + WIDE + UNALIGNED] + [(True, *of) for of in BACKWARD],
-)
-def test_few_rows_have_a_program_for_each_tile_and_these_and_unaligned_ones_load_nothing_ahead(
-    backward, rows, columns, stages, programs
-):
-    from clifford.sgp import cut_for, programs_for
-
-    x = torch.empty(8, rows, columns)  # of two SMs, as the interpreter counts them
-    by = cut_for(x, backward, normalized=True)
-    assert (by.stages, programs_for(x, by)) == (stages, programs)
 
 
 # Of the fully connected product: its parts

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from edges import assert_near
 
 pytest.importorskip("triton")
 
@@ -32,3 +33,11 @@ def test_a_load_beyond_its_tensor_is_refused(call, tmp_path):
     for by in (1, -1):
         with pytest.raises(Exception, match="a kernel reads outside of all its arrays"):
             call(version, "cpu", {"x": x, "by": by})
+
+
+def test_a_part_that_is_1_percent_too_large_is_not_near():
+    right = [torch.randn(5, 7), torch.randn(3)]
+    assert_near(right, right)
+    for wrong in ([1.01 * right[0], right[1]], [right[0], 1.01 * right[1]]):
+        with pytest.raises(AssertionError, match="not close"):
+            assert_near(wrong, right)

@@ -3,10 +3,8 @@
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
-from types import SimpleNamespace
 
 import pytest
-import torch
 from edges import module
 
 from common.pairs.pair import ROOT, discover
@@ -22,33 +20,20 @@ def soonest(*arguments):
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "tile"),
+    ("m", "n", "is_shared", "tile", "whole"),
     [
-        (4096, 4096, (192, 256)),  # 3 waves of 49,152 elements / 1.14 = 129,347; 4 of 32,768 = 131,072
-        (2056, 2056, (192, 256)),  # 1 wave; 2 waves of 128 x 256 and of 192 x 128
-        (2048, 2048, (128, 256)),  # 1 wave; 2 waves of 192 x 128
-        (1, 1, (128, 64)),  # 1 wave of any tile
-        (64, 64 * SMS, (128, 64)),  # 1 wave of any tile, again; the smallest wastes least
-        (64, 64 * SMS + 1, (192, 128)),  # 2 waves of 8192 / 0.5, 1 of 24,576 / 0.84 = 29,257 and of 32,768
+        (4096, 4096, False, (192, 256), None),  # 3 waves of 49,152 elements / 1.14 = 129,347; 4 of 32,768 = 131,072
+        (2048, 2048, False, (128, 256), None),  # 1 wave; 2 waves of 192 x 128
+        (64, 64 * SMS, False, (128, 64), None),  # 1 wave of any tile; the smallest wastes least
+        (2056, 2056, True, (192, 256), None),  # 99 tiles, of 3 groups each: too many for 132 programs
+        (3097, 4607, True, (128, 256), 396),  # 54 are left: 3.75 waves = 122,880; 5 of 192 x 128 = 128,000
+        (64, 64 * SMS + 1, True, (128, 64), SMS),  # 1 is left: 1.75 waves of 8192 / 0.6 = 23,893, not 25,600
+        (1, 1, True, (128, 64), 0),  # none is whole
     ],
 )
-def test_the_tile_whose_waves_take_the_shortest_time(m, n, tile):
-    assert soonest(TABLE, m, n, SMS, False) == (tile, None)
-
-
-@pytest.mark.parametrize(
-    ("m", "n", "tile", "whole"),
-    [
-        (8192, 8192, (128, 256), None),  # 16 waves of 32,768 = 524,288; 21 of 24,576 / 0.96 = 537,600
-        (2056, 2056, (192, 256), None),  # 99 tiles, of 3 groups each: too many for 132 programs
-        (4096, 4096, (128, 256), None),  # 116, of 2 groups; of 192 x 128 44: 5.75 waves = 147,200 against 131,072
-        (3097, 4607, (128, 256), 396),  # 54 are left: 3.75 waves = 122,880; 5 of 192 x 128 = 128,000
-        (64, 64 * SMS + 1, (128, 64), SMS),  # 1 is left: 1.75 waves of 8192 / 0.6 = 23,893, not 25,600
-        (1, 1, (128, 64), 0),  # none is whole
-    ],
-)
-def test_a_few_tiles_of_the_last_wave_are_shared_by_group(m, n, tile, whole):
-    assert soonest(TABLE, m, n, SMS, True) == (tile, whole)
+def test_the_tile_whose_waves_take_the_shortest_time(m, n, is_shared, tile, whole):
+    """The last wave's tiles may be shared by groups."""
+    assert soonest(TABLE, m, n, SMS, is_shared) == (tile, whole)
 
 
 def turns(*arguments):
@@ -78,22 +63,6 @@ def test_every_tile_has_one_program(shape, causal):
     assert {len(program) for program in found} == {max(map(len, tiles)) + 1} and all(row[-1] == -1 for row in found)
     ends = [[min((tile % blocks + 1) * 64 * groups, n) if causal else n for tile in program] for program in tiles]
     assert steps == max(sum(-(-end // block_n) + groups - 1 for end in program) for program in ends)
-
-
-@pytest.mark.parametrize(
-    ("batch", "heads", "n", "causal", "groups"),
-    [
-        (4, 32, 1024, False, 2), (4, 32, 1024, True, 2), (7, 11, 777, True, 2), (7, 11, 777, False, 3),
-        (4, 16, 2048, True, 3), (4, 16, 2048, False, 3), (3, 5, 3000, True, 3), (1, 8, 16384, False, 3),
-        (1, 1, 2255, True, 1), (1, 4, 2255, False, 2), (1, 32, 512, False, 2),
-    ],
-)  # fmt: skip
-def test_the_tile_that_was_faster_when_all_were_timed(batch, heads, n, causal, groups, monkeypatch):
-    """On an H100 and an H200, with heads of 64 dimensions."""
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(multi_processor_count=SMS))
-    q = torch.empty(batch, heads, n, 64, dtype=torch.bfloat16, device="meta")
-    code = module(ROOT / "ch4/optimized_attention_gluon.py")
-    assert code.setup(q, q, q, causal)["shape"][0] == groups
 
 
 @pytest.mark.parametrize("size", ["check", "check/wide"])

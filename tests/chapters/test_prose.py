@@ -33,12 +33,3 @@ def test_a_notebook_takes_the_minutes_that_it_states(path):
     words = sum(len("".join(cell["source"]).split()) for cell in cells)
     (stated,) = re.findall(r"Allow (\d+)\s+minutes", "".join(cells[0]["source"]))
     assert words / WORDS_A_MINUTE + RUN_MINUTES <= int(stated) <= MOST_MINUTES, f"{words} words"
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_cell_fits_a_screen_and_shows_two_tables_at_most(path):
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            assert len("".join(cell["source"]).splitlines()) <= MOST_LINES, cell["id"]
-            shown = [output.get("data", {}).get("text/markdown", "") for output in cell["outputs"]]
-            assert sum(len(re.findall(r"^\|(?: ?---)", "".join(text), re.MULTILINE)) for text in shown) <= 2, cell["id"]

@@ -13,11 +13,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from common.cli import compare_chapter
 from common.pairs.pair import ROOT, load
 from common.pairs.user_error import UserError
 from common.xray.compilers import nvrtc_compile
-from common.xray.occupancy import ARCHITECTURES
 
 pytestmark = pytest.mark.rest  # a program beside the pairs
 
@@ -63,21 +61,17 @@ def test_help_needs_no_torch(name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        *((name, f"--device {device}", device) for name in NAMES for device in ("tpu", "cuda:99")),
-        ("performance_basics", "--samples 0", "--samples"),
+        ("performance_basics", "--device tpu", "tpu"),
         ("performance_basics", "--samples 16 --batch 32", "--batch 32"),
-        ("performance_basics_optimized", "--samples 100", "--samples 100"),
         ("performance_basics_optimized", "--repeats 2", "--repeats 2"),
         ("performance_basics_optimized", "--batches 32,x", "--batches"),
         ("roofline_analysis", "--output nowhere/plot.png", "nowhere/plot.png"),
-        ("roofline_analysis", "--output plot.xyz", "plot.xyz"),
         ("roofline_analysis", "--unknown", "--unknown"),
+        ("arithmetic_intensity_demo", "--device cuda:99", "cuda:99"),
         ("arithmetic_intensity_demo", "--elements 7", "--elements 7"),
-        ("arithmetic_intensity_demo", "--output folder.png", "folder.png"),
     ],
 )
 def test_bad_input_is_one_line(name, arguments, says, tmp_path):
-    (tmp_path / "folder.png").mkdir()
     refused(run(sys.executable, CH1 / f"{name}.py", *arguments.split(), cwd=tmp_path), says)
 
 
@@ -189,22 +183,6 @@ def test_the_sweep_of_flops_per_element(tmp_path):
     assert float(ridge) == pytest.approx(amount(peak) / amount(copy), rel=0.02)
 
 
-@pytest.mark.rest
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("performance_basics", "--samples 256 --repeats 2"),
-        ("performance_basics_optimized", "--samples 512 --repeats 3 --batches 32"),
-        ("roofline_analysis", "--quick --repeats 3"),
-        ("arithmetic_intensity_demo", "--elements 65536 --repeats 3"),
-    ],
-)
-def test_what_is_printed_fits_80_columns(name, arguments, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    text = output_of(name, *arguments.split(), cwd=tmp_path)
-    assert [line for line in text.splitlines() if len(line) > 80] == []
-
-
 def test_a_chain_of_the_wrong_length_is_found():
     demo = load(CH1 / "arithmetic_intensity_demo.py")
     x = torch.rand(8192)
@@ -216,26 +194,14 @@ def test_a_chain_of_the_wrong_length_is_found():
             demo.check(wrong, x, out)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_kernel_computes_as_many_flops_as_it_says(architecture):
+def test_the_kernel_computes_as_many_flops_as_it_says():
     demo = load(CH1 / "arithmetic_intensity_demo.py")
     for flops in (1, 2, 512):
         instance = f"template __global__ void chain<{flops}>(const float4*, float4*, float, float, int);"
-        machine_code, ptx = nvrtc_compile(demo.KERNEL + instance, architecture)
+        machine_code, ptx = nvrtc_compile(demo.KERNEL + instance, "sm_90")
         assert machine_code.startswith(b"\x7fELF")
         counts = ptx.count("fma.rn.f32"), len(re.findall(r"add(?:\.rn)?\.f32", ptx))
         assert counts == (4 * (flops // 2), 4 * (flops == 1))  # four elements a thread
-
-
-def test_what_the_scripts_print_is_a_page_of_the_device(monkeypatch):
-    script, info = load(CH1 / "script.py"), {"name": "A GPU"}
-    monkeypatch.setattr("common.machine.device.describe", lambda device: info)
-    text = script.page(
-        "cuda:0", {"performance_basics": "goodput=50.00% (useful=1s total=2s)", "roofline_analysis": "b"}
-    )
-    assert text.startswith("# What the scripts of chapter 1 print: A GPU\n\nRecorded on A GPU, 20")
-    assert f"torch {torch.__version__.split('+')[0]}" in text
-    assert "## `python ch1/performance_basics.py`\n\n```text\ngoodput=50.00% (useful=1s total=2s)\n```\n\n##" in text
 
 
 @pytest.fixture
@@ -244,14 +210,6 @@ def script(monkeypatch, tmp_path):
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     monkeypatch.setattr(sys, "argv", ["script.py", "--record", "--device", "cpu"])
     return load(CH1 / "script.py")
-
-
-def test_what_all_scripts_print_is_recorded(script, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(script, "printed", lambda name, device: f"{name} on {device}")
-    script.record()
-    (path,) = tmp_path.glob("*/ch1_scripts.md")
-    assert str(path) in capsys.readouterr().out
-    assert re.findall("^.* on cpu$", path.read_text(), re.MULTILINE) == [f"{name} on cpu" for name in NAMES]
 
 
 def test_nothing_is_recorded_if_a_script_fails(script, monkeypatch, tmp_path):
@@ -264,19 +222,6 @@ def test_nothing_is_recorded_if_a_script_fails(script, monkeypatch, tmp_path):
 
 def test_to_record_is_asked_for(tmp_path):
     refused(run(sys.executable, CH1 / "script.py", cwd=tmp_path), "--record")
-
-
-def test_si_keeps_three_digits():
-    said = {4.2e12: "4.20 TB/s", 45.67e9: "45.7 GB/s", 999.4e6: "999 MB/s", 0.5: "0.50 B/s"}
-    assert {value: load(CH1 / "script.py").si(value, "B/s") for value in said} == said
-
-
-@pytest.mark.parametrize("folder", sorted(ROOT.glob("ch[0-9]*")), ids=lambda folder: folder.name)
-def test_compare_and_profile_are_those_of_the_chapter(folder):
-    module = load(folder / "compare.py")
-    chapter = compare_chapter
-    for mine, its in ((module.compare, chapter.compare_chapter), (module.profile, chapter.profile_chapter)):
-        assert (mine.func, mine.args) == (its, (folder.name,))
 
 
 TINY = "import sys, torch\ntorch.ones(8, 8) @ torch.ones(8, 8)\nprint(sys.argv[1:])\nsys.exit(3)\n"
@@ -302,7 +247,7 @@ def bare_path(folder: Path, **tools: str) -> str:
     return str(folder)
 
 
-MISUSED = ["pytorch", "pytorch missing.py", "cuda ch9/tiny.py", "cuda missing.py NAME", "cuda ch9/tiny.py a/b"]
+MISUSED = ["pytorch", "pytorch missing.py", "cuda ch9/tiny.py", "cuda ch9/tiny.py a/b"]
 
 
 @pytest.mark.parametrize("arguments", MISUSED)
@@ -318,14 +263,6 @@ def profile(checkout: Path, path: str, tool: str, *arguments: str, status: int =
     return done.stdout
 
 
-def test_without_nsight_torch_profiles_and_kernels_are_left_alone(checkout):
-    path, none = bare_path(checkout / "bin"), "ncu (Nsight Compute) is not installed: nothing was profiled\n"
-    said = profile(checkout, path, "pytorch", "a b", status=3)  # the script's own
-    assert [part for part in ("nsys is not installed", "['a b']", "aten::mm") if part not in said] == []
-    assert (checkout / "results/ch9/tiny.trace.json.gz").read_bytes().startswith(b"\x1f\x8b")
-    assert profile(checkout, path, "cuda", "NAME") == none
-
-
 def test_with_nsight_it_is_called_with_the_reports_name(checkout):
     path, results = bare_path(checkout / "bin", nsys='echo "nsys $*"', ncu='echo "ncu $*"'), f"{checkout}/results/ch9"
     for (tool, argument), said in {
@@ -333,9 +270,3 @@ def test_with_nsight_it_is_called_with_the_reports_name(checkout):
         ("cuda", "NAME"): rf"--clock-control none .*--export {results}/NAME .*python ch9/tiny.py\n",
     }.items():
         assert re.search(said, profile(checkout, path, tool, argument))
-
-
-def test_ctrl_c_ends_a_script_with_one_line():
-    interrupted = "import script\ndef main():\n    raise KeyboardInterrupt\nscript.start(main)"
-    done = run(sys.executable, "-c", interrupted, cwd=CH1)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")

@@ -47,11 +47,6 @@ def test_a_volume_is_a_determinant_and_turns_its_sign_in_a_mirror():
     assert q.mean(0).abs().max() < 0.01  # no direction is preferred
 
 
-def test_bodies_and_weights_follow_from_the_seed():
-    for made in (lambda seed: signed_volume.bodies(5, seed)[0], lambda seed: signed_volume.models(seed)[0].read):
-        assert torch.equal(made(3), made(3)) and not torch.equal(made(3), made(4))
-
-
 @pytest.mark.parametrize("features", [1, 2, 16, 99])
 @PRODUCTS
 def test_the_plain_network_has_as_many_parameters(features, product):
@@ -122,28 +117,13 @@ def test_a_run_prints_losses_errors_and_times(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["--steps", "0"], ["--steps", "2.5"], ["--seed", "-1"], ["--seed", "x"], ["--features", "0"],
-    ["--features", "1000000"], ["--device", "tpu"], ["--device", "cuda:99"], ["--product", "gp"], ["--plot", "x.txt"],
-    ["--plot", "/none/x.png"], ["--layers", "3"], ["more"],
+    ["--steps", "0"], ["--seed", "x"], ["--features", "1000000"], ["--device", "cuda:99"], ["--product", "gp"],
+    ["--plot", "x.txt"], ["--plot", "/none/x.png"], ["--layers", "3"],
 ])  # fmt: skip
 def test_bad_input_is_one_line(arguments, monkeypatch, capsys):
     status, out, err = run(capsys, monkeypatch, *arguments)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("train.py: ")
-
-
-def test_a_figure_is_whole_or_as_it_was(tmp_path, monkeypatch):
-    drawn = tmp_path / "loss.png"
-    drawn.write_bytes(b"before")
-
-    def dies(figure, file, **how):
-        file.write(b"part")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", dies)
-    with pytest.raises(KeyboardInterrupt):
-        command_line.draw(drawn, [2.0, 1.0], [2.0, 1.5])
-    assert drawn.read_bytes() == b"before" and list(tmp_path.iterdir()) == [drawn]
 
 
 def test_a_loss_that_is_no_number_is_one_line():
@@ -154,12 +134,6 @@ def test_a_loss_that_is_no_number_is_one_line():
 def started(*arguments, **how):
     command = [sys.executable, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
-
-
-def test_help_does_not_wait_for_torch():
-    out, err = started("-X", "importtime", ROOT / "ch5/train.py", "--help").communicate(timeout=60)
-    assert out.startswith("usage: train.py")
-    assert "| torch\n" not in err and "argparse" in err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")

@@ -1,7 +1,6 @@
 """Figures in and the answers to the docstrings' questions, are what is recorded."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from samples import pair_result, record, version, write_pair
@@ -56,19 +55,6 @@ def test_a_quoted_figure_is_made_anew(title, says, course):
     )
 
 
-def test_the_most_memory_in_use_is_quoted_of_either_version(course):
-    peaks = {"baseline": 3 << 29, "optimized": 1 << 20, "control": None}
-    arms = pair_result().arms
-    course(arms={label: replace(arms[label], peak_bytes=peak) for label, peak in peaks.items()})
-    said = [quoted_figures.figure("nvidia_h200", "ch1", f"double {label}: peak") for label in ("baseline", "optimized")]
-    assert said == ["1.5 GiB", "1 MiB"]
-
-
-def test_other_links_stay():
-    text = '[page](/recorded/nvidia_h200/ch1.md), [x](ch1/README.md "a title")'
-    assert quoted_figures.fill_in_figures(text) == text
-
-
 @pytest.mark.parametrize("title", ["triple optimized: ratio", "double fused: ratio", "double optimized: mood", "double",
                                    "double optimized: ratio at large/8"])  # fmt: skip
 def test_what_is_not_recorded_cannot_be_quoted(title, course):
@@ -99,45 +85,12 @@ def test_a_figure_of_a_pair_and_variant_without_a_record_is_not_recorded_yet(tit
             quoted_figures.figure("nvidia_h200", "ch1", odd)
 
 
-def test_before_the_first_record_of_a_chapter_an_answer_links_to_no_page(course):
-    folder = course('[double]\noptimized = "Twice: {double optimized: ratio}."\n')
-    for path in folder.parent.glob("recorded/*/*"):
-        path.unlink()
-    assert "*Answer.* Twice: not recorded yet.\n" in answers_page.page("ch1", discover(folder))
-
-
 def test_a_page_has_question_answer_and_measurement(course):
     folder = course('[double]\noptimized = "Twice: {double optimized: ratio}."\n')
     text = answers_page.page("ch1", discover(folder))
     assert "*Question.* How much faster?" in text
     assert '*Answer.* Twice: [2.00x](/recorded/nvidia_h200/ch1.md "double optimized: ratio").' in text
     assert "*Measured.* optimized: faster, 2.00x [1.98, 2.02], 2.00 ms -> 1.00 ms" in text
-
-
-def test_an_answer_quotes_another_gpu_by_a_whole_link(course):
-    """The page is of the GPU with the most recorded, here the H200: two classes of sizes."""
-    link = '[](/recorded/nvidia_h100/ch1.md "double optimized: ratio")'
-    folder = course(f"[double]\noptimized = 'Twice: {{double optimized: ratio}}, and {link}.'\n")
-    (pair,) = discover(folder)
-    keep_record(record(pair_result(size="large")), archived := folder.parent / "recorded")
-    keep_record(record(pair_result(ratio=3.0, source_hash=source_hash(pair)), name="NVIDIA H100"), archived)
-    text = answers_page.page("ch1", [pair])
-    assert "Twice: [2.00x](/recorded/nvidia_h200/" in text and "and [3.00x](/recorded/nvidia_h100/" in text
-
-
-def test_of_a_version_that_only_another_gpu_has_run_as_it_is_now_the_page_says_where(course):
-    folder = course('[double]\noptimized = "Twice."\n', source_hash="another")
-    (pair,) = discover(folder)
-    keep_record(record(pair_result(size="large")), archived := folder.parent / "recorded")
-    keep_record(record(pair_result(ratio=3.0, source_hash=source_hash(pair)), name="NVIDIA H100"), archived)
-    (said,) = re.findall(r"\*Measured\.\* (.*)", answers_page.page("ch1", [pair]))
-    assert said.startswith("optimized on NVIDIA H100, ") and ": faster, 3.00x [" in said
-
-
-def test_of_a_version_that_is_not_recorded_as_it_is_now_the_page_says_so(course):
-    folder = course('[double]\noptimized = "Twice."\n', source_hash="another")
-    (said,) = re.findall(r"\*Measured\.\* (.*)", answers_page.page("ch1", discover(folder)))
-    assert said == "Not recorded yet, as it is now: `python benchmark.py --chapter 1 --only double --record`."
 
 
 @pytest.mark.parametrize("text", ["", '[double]\noptimized = "a"\nfused = "b"\n', '[double]\nbaseline = "a"\n'])

@@ -5,7 +5,7 @@ from math import prod
 import pytest
 from samples import pair_result, record
 
-from common.pairs.pair import ROOT, discover
+from common.pairs.pair import discover
 from common.record.result import Row
 from tools import random_sizes
 
@@ -23,17 +23,6 @@ def test_sizes_are_odd_the_pairs_own_arguments_and_a_seed_s(pair):
         assert size.keys() == known[0].keys()
         assert counts and all(size[name] % 2 for name in counts)
         assert prod(size[name] for name in counts) <= 2 * max(prod(each[name] for name in counts) for each in known)
-
-
-def test_the_dimension_of_a_head_is_one_that_libraries_have():
-    (pair,) = discover(ROOT / "ch4", "attention")
-    assert {size["d"] for size in random_sizes.draw_sizes(pair, "a name").values()} <= {64, 128}
-
-
-def test_the_third_size_is_a_batch_of_one():
-    (pair,) = discover(ROOT / "ch3", "softmax")
-    *drawn, single = [size["rows"] for size in random_sizes.draw_sizes(pair, "a name").values()]
-    assert single == 1 and max(drawn) > 1
 
 
 @pytest.mark.parametrize(("ratio", "is_behind"), [(0.94, True), (0.96, False)])

@@ -1,7 +1,6 @@
 """benchmark.py --count: versions side by side, a file, and an exit status that tells whose fault it is."""
 
 import json
-import re
 import signal
 from types import SimpleNamespace
 
@@ -12,11 +11,9 @@ import benchmark
 from common.cli import count, counts
 from common.pairs.pair import discover
 from common.record.files import RecordError
-from common.traffic import traffic_tables
 from common.traffic.data import Kernel, Traffic
-from common.traffic.least_time import Rates, predict_time
+from common.traffic.least_time import Rates
 from common.traffic.versions import VersionTraffic
-from common.xray.occupancy import MACHINES
 
 SIZES = {"check": {"n": 7}, "default": {"n": 64}, "large/a": {"n": 128}, "large/b": {"n": 256}}
 COST = {"dram_bytes": 64.0}
@@ -83,27 +80,6 @@ def test_versions_stand_side_by_side_with_the_time_predicted(pairs, asked, capsy
     assert out.endswith("\npredicted: a pencil\n")
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
-def test_the_counts_of_the_course_fit_a_terminal_with_every_cell_whole(width, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", str(width))
-    rates = count.rates_for(MACHINES["sm_90"])
-    for pair in counts.load_counts():
-        count._print_tables([pair], rates)
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= width
-        cells = {cell for line in lines for cell in re.split(r"  +", line.strip())}
-        _, (headings, rows), _ = count._table_parts(pair, rates)
-        assert {cell for row in rows for cell in row if cell} <= cells
-        assert {word for heading in headings for word in heading.split()} <= set(" ".join(lines).split())
-        if width == 100:  # each version's traffic and time are on one line
-            firsts = traffic_tables.HEADINGS.index(traffic_tables.PREDICTED)
-            shown = [" ".join(line.split()) for line in lines]
-            for version in [version for version in pair.versions if version.traffic]:
-                prediction = predict_time(version.traffic, rates, pair.clock == "wall")
-                row = traffic_tables.cells_of(version, version.traffic, prediction)[: firsts + 1]
-                assert any(line.startswith(" ".join(filter(None, row))) for line in shown)
-
-
 @pytest.mark.parametrize(
     ("other", "status"), [(NEITHER, 0), (VersionTraffic("optimized", reason="ValueError: no", failed=True), 1)]
 )
@@ -125,25 +101,6 @@ def test_json_and_markdown_hold_the_same(pairs, asked, tmp_path):
     assert pair.is_current(discover(pairs, "double")[0])
     heading, row = rows_of(page.read_text())
     assert heading[0] == "version" and row[:3] == ["baseline", "2", "2.00x"]
-
-
-def test_a_file_that_cannot_be_written_costs_no_table(pairs, asked, tmp_path, monkeypatch, capsys):
-    def fail(counts, path):
-        raise RecordError(f"{path}: cannot be written (no space left)")
-
-    monkeypatch.setattr(counts, "save", fail)
-    assert call("--path", pairs, "--count", "double", "--json", tmp_path / "c.json") == 1
-    out, err = capsys.readouterr()
-    assert "baseline" in out and err.endswith("c.json: cannot be written (no space left)\n")
-
-
-def test_an_interrupt_is_status_130_and_no_traceback(pairs, asked, monkeypatch, capsys):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(count, "count_pair", interrupted)
-    assert call("--path", pairs, "--count", "double") == 130
-    assert capsys.readouterr() == ("", "interrupted\n")
 
 
 @pytest.mark.rest

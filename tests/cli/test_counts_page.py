@@ -13,7 +13,7 @@ from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Rates
 from common.traffic.versions import VersionTraffic
 from common.xray.occupancy import MACHINES
-from tools import counts_page, readmes
+from tools import counts_page
 
 SIZES = {"check": {"n": 7}, "count": {"n": 4}, "default": {"n": 8}}
 RATES = Rates(
@@ -114,39 +114,9 @@ def test_what_is_not_counted_says_why_and_what_was_not_measured_has_no_ratio(cou
     assert optimized[:3] == ["double", "optimized", "not counted: Gluon"] and optimized[-1] == ""
 
 
-def test_a_size_that_is_counted_in_full_has_a_table_of_its_own(course):
-    course(counted("baseline"), counted("optimized"), size="count")
-    text = course.page()
-    assert rows_of(text)[1][:3] == ["double", "", "not counted"]
-    exact = rows_of(text.split("### ch1 at `count`")[1])
-    assert [row[:4] for row in exact[:2]] == [
-        ["pair", "version", "launches", "requested"],
-        ["double", "baseline", "1", "1.00x"],
-    ]
-
-
 @pytest.mark.parametrize("size", ["default", "count"])
 def test_a_count_of_a_pair_that_has_changed_is_stale(size, course, tmp_path):
     course(counted("baseline"), counted("optimized"), size=size)
     now = version("return x + x + w_shift", sizes=SIZES)
     text = course.page(one_pair(tmp_path / "ch1", now, now))
     assert counts_page.STALE in text and "1.00x" not in text.split("recorded median")[1]
-
-
-def test_without_counts_there_is_no_page(course):
-    assert counts_page.pages({}) == {} and counts_page.paths() == []
-
-
-def test_a_chapters_results_lead_to_it(course, monkeypatch, tmp_path):
-    course(counted("baseline"), counted("optimized"))
-    for module in ("tools.readmes", "tools.answers_page"):
-        monkeypatch.setattr(f"{module}.ROOT", tmp_path)
-    text = readmes.fill_in_tables(f"{readmes.MARKER.format('ch1')}\nold\n{readmes.END}")
-    assert "[nvidia_h200/counts.md](/recorded/nvidia_h200/counts.md)" in text
-
-
-def test_a_pair_of_the_same_name_in_another_chapter_is_another(course, tmp_path):
-    course(counted("baseline"), counted("optimized"))
-    assert "| double |  | not counted |" in course.page(
-        one_pair(tmp_path / "ch2", version(sizes=SIZES), version(sizes=SIZES))
-    )

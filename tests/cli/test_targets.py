@@ -3,16 +3,12 @@
 import json
 import os
 import stat
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from samples import pair_result, record, version, write_pair
 
 import benchmark
 from common.engine import runner
-from common.pairs.pair import ROOT
 from common.record.record_file import load_record
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no devices, no named pipes")
@@ -41,14 +37,6 @@ def test_a_pipe_gets_one_whole_record(run, tmp_path, capsys):
     assert stat.S_ISFIFO(pipe.stat().st_mode) and capsys.readouterr().err == ""
 
 
-def test_a_pipe_that_nobody_reads_costs_its_record_and_no_result(run, tmp_path, capsys):
-    os.mkfifo(pipe := tmp_path / "pipe")
-    assert run("--json", pipe, "--markdown", tmp_path / "r.md") == 1
-    out, err = capsys.readouterr()
-    assert "pair3" in out and "pair3" in (tmp_path / "r.md").read_text()
-    assert err == f"benchmark.py: {pipe}: cannot be written (nobody reads it: start its reader first)\n"
-
-
 def test_devices_take_all_and_stay(run, capsys):
     assert run("--json", "/dev/null", "--markdown", "/dev/null") == 0
     assert run("--json", "/dev/full") == 1
@@ -65,17 +53,3 @@ def test_links_stay_and_their_files_are_written(run, tmp_path):
     assert all((tmp_path / name).is_symlink() for name in targets.values())
     assert len(load_record(tmp_path / "far/r.json").pairs) == 3
     assert (tmp_path / "far/p.png").read_bytes().startswith(b"\x89PNG") and (tmp_path / "far/r.md").stat().st_size
-
-
-def test_json_on_stdout_stands_before_the_table_and_replaces_nothing(tmp_path):
-    write_pair(tmp_path / "pairs", "double", version())
-    write_pair(tmp_path / "pairs", "triple", version())
-    (out := tmp_path / "out").write_text("what was there\n")
-    command = f"'{sys.executable}' benchmark.py --path '{tmp_path}/pairs' --check --json /dev/stdout >> '{out}'"
-    before = os.lstat("/dev/stdout")
-    subprocess.run(command, shell=True, cwd=ROOT, check=True, capture_output=True)
-    first, _, rest = out.read_text().partition("\n")
-    found, end = json.JSONDecoder().raw_decode(rest)
-    assert (first, [pair["name"] for pair in found["results"]]) == ("what was there", ["double", "triple"])
-    assert rest[end:].count("verified") >= 2 and '"form"' not in rest[end:]
-    assert os.path.samestat(before, os.lstat("/dev/stdout")) and Path("/dev/stdout").is_symlink()

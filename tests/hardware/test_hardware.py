@@ -14,19 +14,14 @@ import pytest
 import torch
 from samples import refused
 
-from common.hardware import cpu_sheet, facts, gpu_links, gpu_sheet, plots, sheet_text
+from common.hardware import cpu_sheet, facts, gpu_links, gpu_sheet, sheet_text
 from common.hardware import sheet as sheets
 from common.hardware.levels import levels, working_sets
 from common.hardware.transfers import SIZES
 from common.machine import limits
 from common.machine.device import datasheet, describe, versions
-from common.machine.survey import DeviceError
 from common.pairs.pair import ROOT, load
-from common.record.files import RecordError
-from common.record.recompute import limit_time
-from common.show import formats
 from common.show.console import make_console
-from common.show.tables import limit_rows
 from common.xray.capture import CudaLaunch
 from common.xray.compilers import compile_for
 from common.xray.occupancy import MACHINES
@@ -141,34 +136,7 @@ def test_another_machine_or_a_broken_cache_is_measured_anew(change, measured, tm
         assert len(measured.devices) == 2
 
 
-def test_two_equal_gpus_have_a_sheet_each(measured, tmp_path):
-    first, second = (dict(measured.info, uuid=f"GPU-{number}") for number in (1, 2))
-    for measured.info in (first, second, first, second):
-        sheets.cached_or_measured("cuda:0", folder=tmp_path)
-    assert len(measured.devices) == 2
-
-
-def test_a_sheet_that_cannot_be_kept_is_not_lost(measured, tmp_path, monkeypatch):
-    def full(sheet, path):
-        raise RecordError("no space left")
-
-    monkeypatch.setattr(sheets, "save", full)
-    assert sheets.cached_or_measured("cuda:0", folder=tmp_path, unwritten=(unwritten := [])).facts
-    assert unwritten == ["no space left"]
-    with pytest.warns(UserWarning, match="no space"):
-        sheets.cached_or_measured("cuda:0", folder=tmp_path)
-
-
-def test_a_device_that_is_not_there_is_one_line():
-    with pytest.raises(DeviceError, match="cuda:99"):
-        sheets.measure_in_child("cuda:99")
-
-
 # What is read off the curves
-
-
-def test_working_sets_double_in_two_steps():
-    assert working_sets(16, 100) == sorted({24, *working_sets(16, 100, 16)}) == [16, 24, 32, 48, 64, 96]
 
 
 def test_a_level_is_read_where_a_set_surely_lies_in_it():
@@ -188,21 +156,7 @@ def test_dram_reaches_what_the_limits_reached():
     assert found["L2"] == sheet.levels["L2"]
 
 
-def test_a_level_without_a_set_of_its_own_is_left_out():
-    sheet = recorded_sheet()
-    small = {"read": [point for point in sheet.bandwidth["read"] if point[0] <= 64 * MIB]}
-    assert list(levels({"L1": L1, "L2": L2}, small, sheet.latency)) == ["L1", "L2"]  # 64 MiB is hardly DRAM's
-    assert list(levels({"L1": 24 << 10, "L2": L2}, small, [])) == ["L2"]
-    assert levels({}, {"read": []}, []) == {}
-
-
 # Facts
-
-
-def test_the_facts_of_a_cpu_are_those_of_the_system():
-    found = {fact["name"]: fact for fact in facts.cpu_facts(describe("cpu"))}
-    assert found["cores"]["value"] == os.cpu_count() and found["memory"]["value"] > 1 << 28
-    assert all(fact["source"] and fact["value"] for fact in found.values())
 
 
 def test_caches_are_found_with_how_many_cores_share_them(tmp_path):
@@ -214,16 +168,6 @@ def test_caches_are_found_with_how_many_cores_share_them(tmp_path):
             (folder / name).write_text(f"{text}\n")
     assert facts.cpu_caches(tmp_path) == {"L1d": (48 << 10, 1), "L2": (2 * MIB, 2), "L3": (96 * MIB, 16)}
     assert facts.cpu_caches(tmp_path / "none") == {}
-
-
-def test_what_nvml_does_not_tell_is_no_fact(monkeypatch):
-    def silent(*arguments):
-        raise pynvml.NVMLError_NotSupported
-
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetNvLinkState", silent)
-    assert gpu_links.active_nvlinks(None) is None
-    known = {"name": "b", "value": 0, "unit": "", "source": "x"}
-    assert facts._facts(("a", None, "", "x"), ("b", 0, "", "x")) == [known]
 
 
 @pytest.mark.parametrize(
@@ -248,16 +192,6 @@ def test_a_link_is_named_from_nvml(nvlink, ancestor, says, monkeypatch):
 
 
 # Limits
-
-
-def test_a_copy_between_gpus_has_a_limit():
-    assert limit_time({"link_bytes": 3.9e11}, recorded_sheet().limits) == (1.0, "link_bytes")
-    assert limit_time({"link_bytes": 9e11}, recorded_sheet().limits, "datasheet") == (2.0, "link_bytes")
-    assert limit_time({"link_bytes": 1.0}, {}) == (None, "")
-
-
-def test_a_gpu_without_neighbour_or_fp8_has_no_such_limit():
-    assert limits._link("cuda:0", {"gpus": 1}) == limits._fp8("cuda:0", {"capability": [8, 0]}) == {}
 
 
 def test_a_links_datasheet_counts_one_direction():
@@ -311,13 +245,6 @@ def test_the_blocks_together_walk_the_whole_set(machine):
         assert seen.max() <= (2 * seen.mean() if mixed else 2 * seen.min() + 1)
 
 
-@pytest.mark.parametrize("tiles", [1, 2, 3, 64, 96, 1024, 1536])
-def test_every_width_passes_all_tiles(tiles):
-    """One block, walking a whole set at its own width, is at each tile once."""
-    for block in (0, 1, 5, 1055):
-        assert sorted(np.arange(tiles) * (6 * block + 1) % tiles) == list(range(tiles))
-
-
 def test_the_chain_is_one_cycle_through_all_lines():
     after, seen = gpu_sheet.cycle(torch.randperm(1000)).tolist(), [0]
     for _ in range(1000):
@@ -342,19 +269,6 @@ def test_a_cpu_is_measured(monkeypatch):
     assert sheet.latency == sheet.links == [] and sheet.transfers == {}
 
 
-@pytest.mark.skipif(torch.get_num_threads() < 2, reason="one core")
-def test_above_the_caches_each_thread_reads_a_part_of_its_own(monkeypatch):
-    """All the bytes of the set, each by one thread: as many are read as are counted."""
-    seen = []
-    monkeypatch.setattr(cpu_sheet, "best", lambda call, device, clock: seen.append(call.args[0]) or 1.0)
-    for parts in (1, 2):
-        moved = cpu_sheet.read_rate(1 << 22, 2, parts)
-        matrix = seen.pop()
-        assert moved == matrix.numel() >= cpu_sheet.MOVED
-        assert matrix.shape[0] == parts and matrix.untyped_storage().nbytes() == 1 << 22
-        assert matrix.shape[1] * parts % 2 == 0  # as many rows for either thread
-
-
 # What is shown
 
 
@@ -373,52 +287,6 @@ def test_the_tables_show_what_the_sheet_holds(capsys):
         assert re.search(row, out), row
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
-def test_recorded_sheets_fit_a_terminal_and_no_figure_is_broken(width, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", str(width))
-    for _, sheet in sheets.FORMAT.load_all(sheets.FILE, problems={}):
-        out = printed(sheet, capsys)
-        assert max(map(len, out.splitlines())) <= width
-        figures = [sheet_text.value(fact) for fact in sheet.facts if len(sheet_text.value(fact)) < 20]
-        figures += [cell for row in limit_rows(sheet.limits) for cell in row[:3]]
-        assert [figure for figure in figures if figure not in out] == []
-        sources = {limit["source"] for limit in sheet.limits.values() if limit["source"]}
-        assert out.count("\ndatasheet: ") == len(sources) > 0
-
-
-def test_what_is_missing_is_said(capsys):
-    out = printed(recorded_sheet(), capsys)
-    assert "PCIe lanes, at present: not reported by NVML" in out and "bf16_flops: needs compute capability 8.0" in out
-    assert "memory bus: not told" not in out
-    environment = {**recorded_sheet().environment, "device": describe("cpu")}
-    bare = replace(recorded_sheet(), latency=[], transfers={}, links=[], limits={}, environment=environment)
-    out = printed(bare, capsys)
-    for said in ("latency: not measured on a CPU", "transfers, links:", "datasheet: there is none for"):
-        assert said in out
-    assert "latency, ns" not in out
-
-
-def test_bytes_are_shown_in_binary_units():
-    values = (512, 48 << 10, 1000 << 10, 3 * MIB // 2, 140 << 30)
-    assert [formats.binary(value) for value in values] == ["512 B", "48 KiB", "1000 KiB", "1.5 MiB", "140 GiB"]
-
-
-def test_the_figures_name_what_they_show():
-    found = plots.figures(recorded_sheet())
-    assert list(found) == ["bandwidth", "latency", "transfers"]
-    ladder = found["bandwidth"].axes[0]
-    assert (ladder.get_xlabel(), ladder.get_ylabel()) == ("working set", "bandwidth (GB/s)")
-    assert [text.get_text() for text in ladder.get_legend().get_texts()] == ["read", "write", "copy"]
-    assert ladder.lines[0].get_ydata()[0] == 32e3
-    assert {text.get_text().strip() for text in ladder.texts} == {"L1 and shared memory per SM: 256 KiB", "L2: 50 MiB"}
-    left, right = found["latency"].axes
-    assert "SM cycles" in left.get_ylabel() and "ns" in right.get_ylabel()
-    assert right.lines[0].get_ydata()[-1] == pytest.approx(350)
-    assert "bytes" in found["transfers"].axes[0].get_xlabel()
-    assert all("A made-up GPU" in figure.axes[0].get_title() for figure in found.values())
-    assert list(plots.figures(replace(recorded_sheet(), latency=[], transfers={}))) == ["bandwidth"]
-
-
 # The script
 
 
@@ -426,12 +294,6 @@ def script(*arguments):
     command = [sys.executable, "-X", "importtime", ROOT / "ch2/hardware_info.py", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-
-
-def test_help_needs_no_torch():
-    done = script("--help")
-    assert done.returncode == 0 and done.stdout.startswith("usage: hardware_info.py")
-    assert not re.search(r"\| +(torch|cupy|matplotlib)$", done.stderr, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,6 @@ def test_without_a_usable_gpu_the_way_out_is_named(monkeypatch):
         device.describe("cuda:0")
 
 
-@pytest.mark.parametrize(("text", "name"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
-def test_a_device_has_one_name(text, name):
-    assert device.full_device_name(text) == name
-
-
 @pytest.mark.parametrize("text", ["", "banana", "cuda:", "cuda:x", "cpu:0", "cuda:99999999999999999999", "meta"])
 def test_no_other_device_has_one(text):
     with pytest.raises(ValueError, match="it must be cpu or cuda:N"):
@@ -131,36 +126,10 @@ def test_a_driver_for_cuda_12_is_named_with_what_to_install(gpu, version):
     assert "install driver 580 or newer, " in said and CUDA_12 in said and "--device cpu runs" in said
 
 
-@pytest.mark.parametrize("where", [{"runs": 11080}, {"runs": 12080, "capability": (12, 0)}])
-def test_where_no_build_fits_an_old_driver_it_must_be_a_newer_driver(gpu, where):
-    said = gpu(**where, built="13.0")
-    assert "install driver 580 or newer;" in said and "cu126" not in said
-
-
-def test_a_driver_for_cuda_11_is_too_old_for_the_build_for_cuda_12(gpu):
-    assert "is for CUDA 11.8, torch 2.13.0 is for 12.6: install driver 525 or newer;" in gpu(11080, "12.6")
-
-
 @pytest.mark.parametrize(("runs", "built"), [(13000, "13.0"), (13020, "13.0"), (12040, "12.6"), (12040, None)])
 def test_a_driver_that_is_new_enough_is_not_called_old(gpu, runs, built):
     said = gpu(runs, built, warned="")
     assert "sees no CUDA device here (no GPU, a driver older than 580, or a CPU build); " in said
-
-
-def test_what_torch_warns_of_is_told_where_the_driver_is_not_the_reason(gpu):
-    said = gpu(13000, "13.0", warned="CUDA initialization: Error 802:\n system not yet initialized")
-    assert "sees no CUDA device here (CUDA initialization: Error 802: system not yet initialized); " in said
-
-
-def test_without_a_driver_no_driver_is_named(monkeypatch):
-    import torch
-
-    def missing():
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
-
-    monkeypatch.setattr(torch.version, "cuda", "13.0")
-    monkeypatch.setattr(pynvml, "nvmlInit", missing)
-    assert device._driver_problem() == ""
 
 
 def test_the_readme_names_the_versions_of_the_requirements_for_cuda_12_too():

@@ -77,22 +77,6 @@ def test_answers_in_a_cell_are_graded_there_and_the_file_is_left_alone(cell, cap
     assert not find("ch2/symptoms").work.exists() and kept() == [("check", "ch2/symptoms", 1)]
 
 
-def test_a_range_in_a_cell_is_a_prediction_that_is_kept(cell, capsys):
-    cell("dropout = 3.0, 3.5\nnb.learn.check('ch1/ratios')")
-    nb.learn.check("ch1/ratios")
-    (made,) = learner_log.predictions()
-    assert (made["of"], made["range"], made["locked"]) == ("ch1/ratios dropout", [3.0, 3.5], True)
-
-
-def test_a_grade_is_shown_where_it_cannot_be_kept(cell, capsys, store):
-    store.mkdir(parents=True)
-    cell("A = 'queue'\n")
-    nb.learn.check("ch2/symptoms")
-    *_, end, problem = capsys.readouterr().out.splitlines()
-    assert end.startswith("ch2/symptoms: not yet.")
-    assert problem.startswith(f"this grade is not kept: {store}: cannot be written")
-
-
 def changed(path, old, new):
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -105,13 +89,3 @@ def test_a_kernel_is_shown_with_its_most_wasteful_access(cell, capsys):
     nb.learn.check("ch1/coalesce")
     assert "  traffic  not yet: " in capsys.readouterr().out
     assert [title.split(":")[1] for title in titles(cell)] == [" 128 of 512 bytes used, 16 sectors fetched"]
-
-
-@pytest.mark.rest  # as the one before, another picture
-def test_elements_that_no_program_writes_are_drawn(cell, capsys):
-    pytest.importorskip("triton")
-    cell(changed(find("ch1/coalesce").solution, "triton.cdiv(n, 256)", "max(1, n // 256)"))
-    nb.learn.check("ch1/coalesce")
-    assert "never written" in capsys.readouterr().out
-    assert [title.split(":")[0] for title in titles(cell)] == ["your answer"]
-    assert kept() == [("check", "ch1/coalesce", 1)]

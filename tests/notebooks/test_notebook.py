@@ -1,7 +1,6 @@
 """What the notebooks show: diffs, counts, machine code, recorded results, a guess and a measurement, a diagram."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from samples import because, one_pair, pair_result, record, rows_of, version, write_pair
@@ -29,11 +28,6 @@ def changes(diff):
     return [line for line in diff.data.splitlines()[3:] if line[0] in "+-" and line[1:]]
 
 
-def test_the_diff_is_the_lesson_without_docstrings(pair):
-    assert changes(nb.show_diff(pair)) == ["-    return 2 * x + w_shift", "+    return x + x + w_shift"]
-    assert "Double" not in nb.show_diff(pair).data
-
-
 def test_the_diff_is_without_what_stands_in_the_baseline_only_and_what_that_alone_uses(tmp_path):
     given = """
         from math import prod, tau
@@ -58,13 +52,6 @@ def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path, pair):
     assert "-    return 2 * x + w_shift" in changes(nb.show_diff(pair, "optimized/swapped", "baseline"))
 
 
-def test_calls_are_counted_without_values(pair):
-    call = nb.ready(pair.baseline, {"n": 1000}, "meta")
-    found = nb.count(call)
-    assert (found.launches, found.requested_bytes) == (2, 2 * 8000 + 4)  # a product, a sum with a shift of one element
-    assert call().is_meta
-
-
 @pytest.mark.parametrize(("labels", "versions"), [(None, ["baseline", "optimized"]), ([], ["baseline"])])
 def test_counts_are_a_table_in_units_of_the_minimum_and_come_back_by_label(labels, versions, tmp_path, monkeypatch):
     pytest.importorskip("triton")
@@ -78,11 +65,6 @@ def test_counts_are_a_table_in_units_of_the_minimum_and_come_back_by_label(label
     heading, *rows = rows_of(shown[0])
     place = heading.index("requested")
     assert [(row[0], row[place]) for row in rows] == list(zip(versions, ("1.00x", "2.50x"), strict=False))
-
-
-def test_a_table_has_its_rows_and_without_rows_there_is_a_line():
-    assert nb.table(["pair", "ratio"], [["double", 2]]).data.splitlines()[2:] == ["| double | 2 |"]
-    assert nb.table(["pair", "ratio"], iter([])).data.startswith("*No table")
 
 
 def test_a_record_is_shown_with_origin_rows_and_remarks():
@@ -164,14 +146,6 @@ def test_on_a_gpu_the_pairs_are_measured(course, monkeypatch, capsys):
     assert asked == list(measured)
 
 
-def test_a_pair_without_a_ratio_is_shown_and_not_returned(course):
-    chapter = course("double")
-    rows = [Row("optimized", "baseline", "skipped", because("needs 2 GPUs"))]
-    keep_record(record(course.of("double", rows=rows, arms={}, noise_floor=None)))
-    assert chapter.reveal(["double"]) == chapter.results == {}
-    assert "- needs 2 GPUs: double" in course.displayed[1]
-
-
 @pytest.fixture
 def sized(course):
     """A chapter of two pairs of which several sizes are recorded."""
@@ -179,30 +153,6 @@ def sized(course):
     sizes = {"one": ("default", "large/a", "large/b"), "other": ("default", "small/a")}
     keep_record(record(*(course.of(name, size) for name in sizes for size in sizes[name])))
     return chapter
-
-
-@pytest.mark.parametrize(
-    ("size", "found", "missing"),
-    [
-        ("default", ["one", "other"], ""),
-        ("large", ["one large/a", "one large/b"], "no figures of other at size large: there is no GPU here"),
-        ("large/b", ["one"], "no figures of other at size large/b: there is no GPU here"),
-        ("batch", [], "no figures of one, other at size batch: there is no GPU here"),
-    ],
-)
-def test_a_class_of_sizes_or_one_of_them_is_shown(size, found, missing, sized, course, capsys):
-    results = sized.reveal(["one", "other"], size)
-    assert list(results) == found
-    assert {pair.size.split("/")[0] for pair in results.values()} <= {size.split("/")[0]}
-    assert capsys.readouterr().out.startswith(missing)
-    titles = [row[0] for row in rows_of("".join(course.displayed[1:])) if row[0].startswith("**")]
-    assert titles == [f"**{name} {size}**" if size == "large/b" else f"**{name}**" for name in found]
-
-
-def test_remarks_at_other_sizes_name_them():
-    row = Row("optimized", "baseline", "faster", None, 2.0, (1.9, 2.1), notes=[because("launch-bound")])
-    shown = nb.show(record(pair_result(rows=[row], size="large/a"))).data
-    assert shown.endswith("- launch-bound: double large/a")
 
 
 def test_a_sweep_is_drawn_of_all_classes_and_of_nothing_there_is_a_line(sized, tmp_path):
@@ -218,16 +168,6 @@ def test_a_sweep_is_drawn_of_all_classes_and_of_nothing_there_is_a_line(sized, t
     one_pair(tmp_path / "ch3", changed, changed, name="one")
     assert nb.chapter(3).sweep("one").data.startswith("*No figure")  # it has changed since
     assert nb.chapter(3).sweep("other").axes
-
-
-def test_a_sweep_of_two_runs_has_both_dates_and_both_limits(sized, course):
-    later = record(course.of("one", "large/a"), date="2026-01-03T00:00:00+00:00")
-    other_limits = {"dram_bytes": {"measured": 4.1e12, "datasheet": 8e12, "how": "copy", "source": "a datasheet"}}
-    keep_record(replace(later, limits=other_limits))
-    ratios, bandwidths = sized.sweep("one").axes
-    assert ratios.get_title() == "NVIDIA H200, 2026-01-02 / NVIDIA H200, 2026-01-03"
-    flat = {line.get_label(): line.get_ydata()[0] for line in bandwidths.get_lines() if "limit" in line.get_label()}
-    assert flat == {"limit, measured": 4000, "_limit, measured": 4100, "limit, datasheet": 8000}
 
 
 def test_a_chapter_measures_nothing_until_it_is_asked_and_computes_with_what_is_recorded(monkeypatch):
@@ -281,12 +221,6 @@ def test_machine_code_is_a_table_for_each_architecture_and_what_differs(kernels)
     assert [text.count(each) for each in (f"|  | {heading} |", f"| global loads | {loads} |", said)] == [2, 2, 2]
 
 
-def test_of_the_variants_only_those_asked_for_are_compiled(kernels):
-    text = nb.show_xray(kernels, labels=["optimized/pairs"]).data
-    assert "|  | baseline twice | pairs twice |" in text
-    assert "optimized" not in text
-
-
 def test_code_is_shown_in_its_order_with_what_each_instruction_does(kernels):
     fence, name, *shown, rest, end = nb.show_code(kernels, "optimized").data.splitlines()
     assert (fence, name, end) == ("```", "twice, sm_90", "```")
@@ -294,11 +228,6 @@ def test_code_is_shown_in_its_order_with_what_each_instruction_does(kernels):
     assert kinds == ["global loads LDG", "shared stores STS", "barriers BAR", "shared loads LDS", "global stores STG"]
     assert re.fullmatch(r"and \d+ other instructions", rest)
     assert "LDG.E.128" in shown[0]
-
-
-def test_without_code_to_see_the_reason_is_shown(pair):
-    assert "- optimized: launches only library kernels" in nb.show_xray(pair).data
-    assert nb.show_code(pair, "baseline").data.startswith("```\nbaseline: launches only library kernels")
 
 
 # The diagram
@@ -340,25 +269,3 @@ DRAWN = {
 @pytest.mark.parametrize("kind", DRAWN)
 def test_the_diagram_has_a_machines_parts_and_what_was_measured_between_them(kind):
     assert texts(diagram(a_sheet(kind))) == DRAWN[kind]
-
-
-def test_what_is_outside_the_chip_is_drawn_where_it_was_measured():
-    host = {"host to device, pinned": [[4096, 1e9], [1 << 28, 55e9]], "device to host, pinned": [[1 << 28, 52.5e9]]}
-    alone = texts(diagram(a_sheet(transfers=host)))
-    assert "host, pinned memory\nto the GPU 55.0 GB/s\nfrom it 52.5 GB/s" in alone
-    link = {"between": [0, 1], "peer_access": True, "link": "NVLink, 18 links of each GPU", "source": "NVML"}
-    peers = {f"cuda:0 to cuda:{other}": [[1 << 28, 380e9]] for other in (1, 2)}
-    assert "2 more GPUs\nNVLink\ncuda:0 to cuda:1: 380 GB/s" in texts(diagram(a_sheet(transfers=peers, links=[link])))
-
-
-def test_a_cpu_keeps_all_caches_but_the_last_in_its_cores():
-    (axes,) = diagram(a_sheet("cpu")).axes
-    labels = axes.texts[-len(axes.patches) :]
-    width = {text.get_text(): box.get_width() for text, box in zip(labels, axes.patches, strict=True)}
-    assert width["L2: 1 MiB"] < width["L3: 96 MiB"] == width["DRAM: 64 GiB"]
-
-
-def test_a_machine_that_does_not_tell_its_caches_still_has_memory():
-    sheet = a_sheet("cpu")
-    bare = replace(sheet, facts=[fact for fact in sheet.facts if not fact["name"].startswith("L")], levels={})
-    assert texts(diagram(bare))[-1] == "DRAM: 64 GiB"

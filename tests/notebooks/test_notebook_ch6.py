@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,6 @@ from cells import code_of, literals, pairs_of
 from common.notebook import chapter_cells as chapters
 from common.notebook import nb, processes
 from common.pairs.pair import ROOT, load
-from common.show.formats import seconds
 
 CODE = code_of("ch6")
 PAIRS = {  # as the notebook has them
@@ -30,20 +28,6 @@ import torch.distributed as dist
 from common.checks.comm_bytes import CommCounter
 LATE, found = 3, lambda: "a cell's, which cannot be pickled"
 """
-
-
-def test_the_notebook_is_read_in_half_an_hour():
-    words = sum(len(text.split()) for text in TEXTS.values())
-    assert words / 220 <= 28  # and two minutes to run
-    assert max(len(code.splitlines()) for code in CODE.values()) <= 40
-
-
-def test_each_prediction_has_its_naive_answers():
-    asked = re.findall(r'nb\.predict\("(ch6/\w+)", (.*)\)', "\n".join(CODE.values()))
-    found = {name: set(re.findall(r"(\w+)=None", answers)) for name, answers in asked}
-    naive = tomllib.loads((ROOT / "notebooks/forecaster.toml").read_text(encoding="utf-8"))
-    assert found == {name: set(answers) for name, answers in naive.items() if name.startswith("ch6/")}
-    assert 0 < len(found.keys() - {"ch6/again"}) <= 12
 
 
 def test_every_pair_is_in_the_notebook():
@@ -91,16 +75,6 @@ def test_the_bubble_is_that_of_the_formula(stages, parts):
     assert found == pytest.approx((stages - 1) / (parts + stages - 1))
     figure = nb.timelines.timelines({"a": here["pipeline"](stages, parts)}, [f"stage {i}" for i in range(stages)])
     assert f"stage 0 busy {parts / (parts + stages - 1):.0%}" in figure.axes[0].get_title(loc="left")
-
-
-def test_a_schedule_ends_when_the_longer_of_both_has():
-    here = {"nb": nb}
-    exec(CODE["overlap-schedule"].split("panels =")[0], here)
-    late, early = (nb.timelines.length_s(here["schedule"](4, 1.0, 2.0, 1.5, each)) for each in (False, True))
-    assert (late, early) == (12 + 6, 12 + 1.5)
-    assert nb.timelines.length_s(here["schedule"](4, 1.0, 2.0, 5.0, True)) == 4 + 2 + 4 * 5
-    figure = nb.timelines.timelines({"a": here["schedule"](4, 1.0, 2.0, 1.5, True)}, lanes=("device", "link"))
-    assert figure.axes[0].get_title(loc="left").startswith(f"a: {seconds(13.5)}")
 
 
 @pytest.mark.parametrize("gpus", [1, 2])

@@ -1,15 +1,13 @@
 """What a reader predicts in a notebook is kept with its question and the figure; a bad store costs one line."""
 
 import math
-import os
 
 import numpy as np
 import pytest
-from samples import because, one_pair, pair_result, version
+from samples import one_pair, pair_result, version
 
 from common.learn import learner_log
 from common.notebook import forecast_cells, nb, questions
-from common.record.result import Row
 
 
 @pytest.fixture
@@ -53,34 +51,12 @@ def test_a_question_that_is_asked_again_reminds_of_the_first_answer(naive, capsy
     assert kept("of", "locked")[-1] == ("ch9/y ratio", True)
 
 
-def test_what_a_reader_said_is_in_no_output_of_the_naive_forecaster(naive, capsys):
-    nb.predict("ch9/x", ratio=2.0)
-    naive()
-    nb.predict("ch9/stride", again=["ch9/x ratio"], ratio=None)
-    assert capsys.readouterr().out == "No reader answered here. The naive forecaster says: ratio = 8.0\n"
-
-
 def test_a_pair_that_changes_asks_anew(stride):
     nb.predict("ch9/stride", ratio=2.5)
     stride()
     nb.predict("ch9/stride", ratio=4.0)
     (first, _), (second, is_locked) = kept("hash", "locked")
     assert first != second and is_locked
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "pair", "found"),
-    [
-        ("ch9/stride", "ratio", "", "ch9/stride"),
-        ("ch9/both", "stride", "", "ch9/stride"),
-        ("ch9b/other", "ratio", "stride", "ch9/stride"),
-        ("ch9/other", "ratio", "", ""),
-        ("ch8/stride", "ratio", "", ""),
-    ],
-)
-def test_a_pair_is_named_by_the_question_by_the_answer_or_apart(name, key, pair, found, stride):
-    nb.predict(name, pair=pair, **{key: 2.0})
-    assert kept("of", "pair") == [(f"{name} {key}", found)]
 
 
 def test_nothing_of_the_naive_forecaster_is_kept(naive, store):
@@ -111,15 +87,6 @@ def test_the_first_figure_is_kept_beside_each_answer_that_has_none(stride):
     assert kept("said", "found", "locked")[2] == (4, 5.0, False)
 
 
-def test_a_row_without_a_ratio_and_a_number_of_nobody_keep_nothing(stride, store):
-    nb.compared(8, 9)
-    nb.against(2.0, pair_result().rows[0])
-    assert not store.exists()
-    said = nb.predict("ch9/stride", ratio=2.0)
-    nb.against(said["ratio"], Row("optimized", "baseline", "skipped", because("needs an NVIDIA GPU")))
-    assert kept("found") == [(None,)]
-
-
 @pytest.mark.parametrize("answer", [(3, 1), (0, 1), (1, 2, 3), (1, "2"), (1, math.inf), {"a": 1}, [], 1j])
 def test_what_is_no_answer_is_told_in_one_line(answer, naive, store):
     with pytest.raises(forecast_cells.NoPrediction, match=r"^ratio = .*: write a number, or a range \(low, high\)"):
@@ -127,25 +94,6 @@ def test_what_is_no_answer_is_told_in_one_line(answer, naive, store):
     with pytest.raises(forecast_cells.NoPrediction, match=r"^resource = .*: write a word"):
         nb.predict("ch9/stride", ratio=8, resource=answer)
     assert not store.exists()
-
-
-def test_a_word_for_a_number_is_none_and_a_number_for_a_word_is_one(naive):
-    with pytest.raises(forecast_cells.NoPrediction, match="ratio = 'eight': write a number"):
-        nb.predict("ch9/stride", ratio="eight")
-    assert nb.compared(nb.predict("ch9/stride", resource=256)["resource"], "256") == "you said 256: right"
-
-
-@pytest.mark.parametrize("answer", [8, 2.5, -1, 0, "memory", np.int64(7), np.float64(2.5), float("-inf")])
-def test_cells_compute_with_answers_as_with_those_of_nobody(answer, naive):
-    said = nb.predict("ch9/x", ratio=answer)["ratio"]
-    assert (said, f"{said}", str(said)) == (answer, f"{answer}", str(answer))
-    assert kept("said") == [(answer,)]
-
-
-def test_true_and_false_are_words(naive):
-    said = nb.predict("ch9/x", ratio=False)["ratio"]
-    assert nb.compared(said, str(True)) == "you said False: it is True"
-    assert kept("said", "found") == [("False", "True")]
 
 
 @pytest.mark.parametrize("fault", ["a folder", "no folder", "torn"])
@@ -163,12 +111,3 @@ def test_a_store_that_cannot_be_used_costs_one_line_and_not_the_cell(fault, naiv
     assert nb.against(said["ratio"], pair_result().rows[0]).startswith("you said 2.50x")
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == (fault != "torn") and all(f"this figure is not kept: {store}" in line for line in lines)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="another meaning of modes")
-@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may write everywhere")
-def test_a_store_that_is_not_the_readers_is_told(naive, store, capsys):
-    store.parent.mkdir()
-    store.touch(0o400)
-    nb.predict("ch9/stride", ratio=2.5)
-    assert capsys.readouterr().out == f"your answers are not kept: {store}: cannot be written (Permission denied)\n"

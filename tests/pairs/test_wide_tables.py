@@ -2,10 +2,9 @@
 
 import io
 
-import pytest
 from rich.console import Console
 
-from common.pairs.wide_tables import TIE, print_table
+from common.pairs.wide_tables import print_table
 
 HEADINGS = ("pair", "a long heading", "time", "why")
 ROWS = [["copy", "1", "1.25 ms", "reads once and writes once"], ["add", "22", "10 us", ""]]
@@ -51,16 +50,3 @@ def test_columns_without_room_stand_below_with_their_keys():
     ]
     lines = printed(44, whole_cells=True, keys=2)
     assert lines[-2:] == [" copy  1        reads once and writes once", " add   22"]
-
-
-def test_a_line_is_not_broken_where_words_are_tied():
-    cell = f"tensor{TIE}1.2{TIE}s, data{TIE}34{TIE}ms"
-    assert printed(22, ("", "parts"), [["x", cell]])[-2:] == [" x  tensor 1.2 s,", "    data 34 ms"]
-
-
-@pytest.mark.parametrize("width", [40, 41, 60])
-def test_a_word_longer_than_the_terminal_is_shown_in_full(width):
-    word = "w" * 90
-    shown = "".join(printed(width, ("name", "what"), [[word, "[red]1[/]\x1b[2J"]])).replace(" ", "")
-    assert shown.count("w") == 90 + 2  # of the headings and the title one each
-    assert "[red]1[/]" in shown and "\x1b" not in shown

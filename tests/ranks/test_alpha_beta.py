@@ -17,13 +17,6 @@ def test_a_ring_sends_2_n_minus_1_messages_of_an_nth(alpha_beta):
     assert alpha_beta.ring("send_recv", 1e9, 8, link) == pytest.approx(5e-6 + 0.05)
 
 
-def test_a_tree_has_fewer_messages_and_more_bytes_than_a_ring(alpha_beta):
-    link = alpha_beta.Link(5e-6, 20e9)
-    assert alpha_beta.tree(1e9, 1024, link) == pytest.approx(20 * 5e-6 + 0.1)
-    assert alpha_beta.tree(1e3, 1024, link) < alpha_beta.ring("all_reduce", 1e3, 1024, link)
-    assert alpha_beta.tree(1e9, 8, link) > alpha_beta.ring("all_reduce", 1e9, 8, link)
-
-
 def test_two_levels(alpha_beta, links):
     found = alpha_beta.ways("all_reduce", 16e9, 32, 8, links)  # 4 machines; between them 2e9 bytes of each rank
     inside = 14 * (1e-6 + 2e9 / 100e9)

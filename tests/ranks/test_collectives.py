@@ -55,10 +55,8 @@ def test_times_without_a_bandwidth_have_no_fit(collectives, monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [("--least 0", "two sizes"), ("--least -5", "two sizes"), ("--least 10000 --most 100", "two sizes"),
-     ("--least 4096 --most 4096", "two sizes"), ("--most 0", "two sizes"), ("--least 1 --most 8", "two sizes"),
-     ("--least x", "invalid int"), ("--plot x.xyz", "must end in .png"), ("--plot /nowhere/x.png", "cannot be written"),
-     ("--json /nowhere/x.json", "cannot be written")],
+    [("--least 0", "two sizes"), ("--least 1 --most 8", "two sizes"), ("--least x", "invalid int"),
+     ("--plot x.xyz", "must end in .png"), ("--json /nowhere/x.json", "cannot be written")],
 )  # fmt: skip
 def test_bad_input_is_one_line_before_anything_is_measured(collectives, monkeypatch, capsys, options, message):
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -67,12 +65,6 @@ def test_bad_input_is_one_line_before_anything_is_measured(collectives, monkeypa
     status, (out, err) = program.status_of("collectives.py", collectives.run), capsys.readouterr()
     assert status == 2 and not out and message in err
     assert err.startswith("collectives.py: ") and err.count("\n") == 1
-
-
-@pytest.mark.rest
-def test_one_process_of_several_says_what_is_wrong():
-    run = subprocess.run([*LAUNCHER, "--least", "0"], capture_output=True, text=True, timeout=120, check=False)
-    assert run.returncode and run.stderr.count("collectives.py: --least 0 ") == 1 and "processes, " not in run.stdout
 
 
 @pytest.mark.rest

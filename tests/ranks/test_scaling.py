@@ -115,23 +115,6 @@ def test_a_strategy_takes_the_fastest_layout_that_fits(scaling, known):
     assert not [each for each in scaling.candidates(model, gpu, "any") if each.expert > 1]
 
 
-@pytest.mark.parametrize(("model", "machine", "gpus"), [("llama3-70b", "h100", 16), ("llama3-405b", "h100", 16384)])
-def test_any_is_at_least_as_good_as_each_strategy(scaling, known, model, machine, gpus):
-    """Tensor ranks of two machines are best here: 70b fits in no other way."""
-    model, (gpu, _) = known.MODELS[model], known.gpu_of(machine, 0.55)
-    names = ("tensor", "pipeline", "ZeRO-1", "ZeRO-2", "ZeRO-3", "any")
-    found = [scaling.best(model, scaling.candidates(model, gpu, name), gpu, gpus, 2048, 8192) for name in names]
-    *others, step = [(each[1].bytes > 0.9 * gpu.memory, each[1].seconds) for each in found if each]
-    assert step == min(others) and not step[0]
-
-
-def test_too_many_copies_for_a_batch(scaling, known):
-    model, (gpu, _) = known.MODELS["llama3-8b"], known.gpu_of("h100", 0.5)
-    too_many = [scaling.Layout()]
-    assert scaling.best(model, too_many, gpu, 1024, 512, 8192) is None
-    assert scaling.skip_reason(model, too_many[0], 1024, 512) == "512 sequences cannot be divided among 1024 copies"
-
-
 @pytest.mark.parametrize(
     ("layout", "reason"),
     [({"tensor": 3}, "64 GPUs cannot be divided"), ({"tensor": 64}, "32 heads cannot be divided among 64 GPUs"),

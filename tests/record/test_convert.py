@@ -91,11 +91,6 @@ def test_a_note_says_the_same_in_todays_words(note, converted):
     assert [*map(words.text, pair.rows[0].notes)] == [NOTES[note] or note]
 
 
-def test_a_note_that_was_wrong_on_the_devices_clock_is_left_out_there(converted):
-    rows = [old_row(notes=["fits in the cache: its limit is not memory bandwidth"])]
-    assert [converted(rows=rows, clock=clock).rows[0].notes == [] for clock in ("device", "wall")] == [True, False]
-
-
 def test_the_clocks_floor_is_that_of_a_reason_or_the_least_that_explains_what_is_missing(converted):
     short = {"verdict": "too short", "ratio": None, "interval": None, "vs_library": {}}
     reason = "too short for this clock: below 3 x the clock's own floor of 400 us"

@@ -1,7 +1,6 @@
 """What stands at a target: files are replaced, links followed, devices, pipes and standard output written into."""
 
 import os
-import socket
 import stat
 import subprocess
 import sys
@@ -41,12 +40,6 @@ def test_a_link_stays_and_its_file_is_replaced_or_made(stands, link):
     assert os.listdir("other") == ["old.txt"]
 
 
-def test_a_link_into_a_folder_that_is_not_there_is_refused_before(tmp_path):
-    (tmp_path / "link").symlink_to("nowhere/r.json")
-    with refused(r"cannot be written \(No such file", tmp_path / "link"):
-        check_writable(tmp_path / "link")
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
 def test_a_file_keeps_its_mode_and_a_new_one_has_what_the_umask_leaves(mode, tmp_path):
     path = tmp_path / "r"
@@ -59,14 +52,6 @@ def test_a_file_keeps_its_mode_and_a_new_one_has_what_the_umask_leaves(mode, tmp
     finally:
         os.umask(before)
     assert (stat.S_IMODE(path.stat().st_mode), path.read_text()) == (mode, "second")
-
-
-@pytest.mark.skipif(getattr(os, "geteuid", int)() != 0, reason="only root can give a file away")
-def test_a_file_that_root_replaces_stays_its_owners(tmp_path):
-    (path := tmp_path / "r").write_text("old")
-    os.chown(path, 1234, 1234)
-    write_text(path, "new")
-    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 1234)
 
 
 @pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may write everywhere")
@@ -113,17 +98,6 @@ def test_a_pipe_without_a_reader_is_one_line_at_once(tmp_path):
         write_text(path, "text")
 
 
-def test_what_takes_no_text_is_refused_and_stays(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a socket's path is short
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("socket")
-        for path, kind in ((Path("socket"), "a socket"), (tmp_path, "a folder")):
-            for write in (check_writable, lambda path: write_text(path, "new")):
-                with refused(rf"cannot be written \(it is {kind}\)", path):
-                    write(path)
-        assert stat.S_ISSOCK(os.stat("socket").st_mode)
-
-
 def test_a_figure_that_cannot_be_drawn_leaves_a_pipe_and_a_file_alone(tmp_path):
     def fail(file):
         file.write(b"half")
@@ -150,20 +124,16 @@ EXPECTED = ["before", "the text, longer than what follows", "after"]
 @pytest.mark.parametrize(
     ("target", "redirected", "lines"),
     [
-        ("/dev/stdout", "> out", EXPECTED), ("/dev/stdout", ">> out", ["old", *EXPECTED]),
-        ("/dev/fd/1", ">> out", ["old", *EXPECTED]), ("/proc/self/fd/1", ">> out", ["old", *EXPECTED]),
-        ("out", ">> out", ["old", *EXPECTED]), ("link", ">> out", ["old", *EXPECTED]),
-        ("/dev/stderr", "2> out", EXPECTED[1:2]), ("/dev/fd/7", "7>> out", ["old", EXPECTED[1]]),
-        ("/dev/stdout", "| cat > out", EXPECTED), ("/dev/fd/7", "7>&1 | cat > out", EXPECTED),
+        ("/dev/stdout", ">> out", ["old", *EXPECTED]), ("out", ">> out", ["old", *EXPECTED]),
+        ("/dev/stderr", "2> out", EXPECTED[1:2]), ("/dev/fd/7", "7>&1 | cat > out", EXPECTED),
     ],
 )  # fmt: skip
 def test_what_a_stream_has_is_not_replaced(target, redirected, lines, tmp_path):
     """As the shell sends it: the text stands after what was printed, and nothing of either is lost."""
     (tmp_path / "out").write_text("old\n")
-    (tmp_path / "link").symlink_to("/dev/stdout")
     script = tmp_path / "writer.py"
     script.write_text(WRITER.format(root=str(ROOT), target=target))
     command = f"'{sys.executable}' {script.name} {redirected}"
     subprocess.run(command, shell=True, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "out").read_text().splitlines() == lines
-    assert sorted(os.listdir(tmp_path)) == ["link", "out", "writer.py"]
+    assert sorted(os.listdir(tmp_path)) == ["out", "writer.py"]

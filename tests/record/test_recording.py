@@ -10,9 +10,9 @@ from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.source import source_hash
 from common.record import store
 from common.record.files import RECORDED, on_one_gpu
-from common.record.record_file import combine_records, date_of, load_record, load_records, save_record, to_json
+from common.record.record_file import date_of, load_record, load_records, save_record, to_json
 from common.record.result import Row
-from common.record.store import chapter_records, keep_record, recordable_part, recorded_classes, recorded_sizes
+from common.record.store import chapter_records, keep_record, recordable_part, recorded_sizes
 from common.show import tables
 
 SIZES = ("large/8192", "default", "small/a", "large/fp16", "extra")
@@ -24,14 +24,6 @@ def sized(*sizes, **environment):
 
 def names(paths):
     return [f"{path.parent.name}/{path.name}" for path in paths]
-
-
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [("default", "default"), ("cpu", "default"), ("large", "large"), ("large/4096x65536/fp16", "large")],
-)
-def test_the_class_of_a_size_is_its_first_part(size, expected):
-    assert class_of(size) == expected
 
 
 def test_a_record_is_kept_under_its_device_and_chapter(tmp_path):
@@ -52,20 +44,6 @@ def test_every_class_of_sizes_has_a_file_that_is_a_whole_record(tmp_path):
     assert [pair.size for pair in found["ch1"].pairs] == ["default"]
     assert all(each.environment == full.environment for each in found.values())
     assert all(each.limits == full.limits for each in found.values())
-
-
-def test_what_a_cpu_takes_for_the_default_is_recorded_with_it(tmp_path):
-    (path,) = keep_record(sized("cpu", "default", kind="cpu", name="A CPU"), tmp_path)
-    assert [pair.size for pair in load_record(path).pairs] == ["cpu", "default"]
-
-
-def test_recording_a_class_leaves_the_others_as_they_were(tmp_path):
-    keep_record(sized(*SIZES), tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.glob("*/*.json")}
-    keep_record(sized("large/8192", date="2026-09-09T00:00:00+00:00"), tmp_path)
-    after = {path.name: path.read_bytes() for path in tmp_path.glob("*/*.json")}
-    assert [name for name in before if after[name] != before[name]] == ["ch1_large.json"]
-    assert list(after) == list(before)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +68,6 @@ def test_the_newest_record_comes_first(tmp_path):
     for of_class in ("default", "large"):
         found = chapter_records("ch1", of_class, folder=tmp_path)
         assert [each.environment["device"]["name"] for _, each in found] == ["B", "A", "C"]
-
-
-def test_the_classes_come_in_the_order_of_their_sizes(tmp_path):
-    keep_record(sized("batch/x", "other", *SIZES), tmp_path)
-    keep_record(replace(sized(), pairs=[pair_result(size="large", chapter="ch11")]), tmp_path)
-    assert recorded_classes("ch1", tmp_path) == ["default", "small", "large", "batch", "extra", "other"]
-    assert recorded_classes("ch11", tmp_path) == ["large"]
-    assert recorded_classes("ch2", tmp_path) == []
 
 
 def test_all_sizes_are_those_of_the_gpu_that_was_recorded_last(tmp_path):
@@ -148,13 +118,6 @@ def test_each_result_is_judged_by_the_limits_of_its_own_run(tmp_path):
     assert [pair.arms["optimized"].of_limit for pair in found.pairs] == [0.5, 1.0]
 
 
-def test_what_is_put_together_is_of_one_device(tmp_path):
-    old = record(pair_result("a"), name="Old", date=DAYS[0])
-    found = combine_records([old, named(DAYS[1], "b")])
-    assert [pair.name for pair in found.pairs] == ["b"] and tables.origin(found) == "NVIDIA H200, 2026-01-02"
-    assert combine_records([]) is None
-
-
 def test_a_run_without_any_newest_result_goes_and_an_old_one_replaces_nothing(tmp_path):
     keep_record(named(DAYS[0], "a", "b"), tmp_path)
     keep_record(named(DAYS[1], "b"), tmp_path)
@@ -164,13 +127,6 @@ def test_a_run_without_any_newest_result_goes_and_an_old_one_replaces_nothing(tm
     before = path.read_bytes()
     keep_record(named(DAYS[1], "a"), tmp_path)
     assert path.read_bytes() == before
-
-
-def test_of_runs_of_the_same_second_the_last_counts(tmp_path):
-    for ratio in (2.0, 3.0):
-        keep_record(record(pair_result("a", ratio)), tmp_path)
-    ((_, found),) = chapter_records("ch1", folder=tmp_path)
-    assert [round(pair.rows[0].ratio, 6) for pair in found.pairs] == [3.0]
 
 
 def test_a_file_that_cannot_be_read_costs_itself_alone_and_what_is_new_stands_beside_it(tmp_path):

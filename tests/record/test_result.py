@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import random
-import stat
-import tempfile
 from dataclasses import asdict, replace
 from functools import reduce
 from operator import getitem
@@ -19,7 +17,6 @@ from common.record.form import FORM
 from common.record.outcome import Cause, Finding, Verdict, Where
 from common.record.record_file import load_record, load_records, save_record, save_records, to_json
 from common.record.result import CONTROL, Row
-from common.record.store import keep_record
 
 CRASHED = Finding(Cause.KILLED, {"text": "killed by SIGSEGV"})
 NOTE = Finding(Cause.ALLOCATES, {"bytes": 1 << 20, "baseline": 0})
@@ -297,14 +294,6 @@ def test_a_foreign_file_is_one_line(content, tmp_path):
         load_record(tmp_path / "foreign.json")
 
 
-@pytest.mark.parametrize("part", [0.01, 0.5, 0.99])
-def test_a_file_cut_short_is_one_line(full, part, tmp_path):
-    text = to_json([full])
-    (tmp_path / "r.json").write_text(text[: int(part * len(text))])
-    with refused(r"not JSON \(.*\)$"):
-        load_record(tmp_path / "r.json")
-
-
 def test_a_missing_file_and_a_folder_cannot_be_read(tmp_path):
     for path, why in ((tmp_path / "nowhere.json", "No such file"), (tmp_path, "Is a directory")):
         with refused(rf"cannot be read \({why}", path):
@@ -338,12 +327,6 @@ def test_a_write_that_fails_is_one_line_and_leaves_the_old_file_and_nothing_else
     assert (file.read_bytes(), os.listdir(tmp_path)) == (before, ["r.json"])
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(full, tmp_path):
-    (tmp_path / "recorded").write_text("a file")
-    with refused(r"ch1\.json: cannot be written \(.*\)$"):
-        keep_record(full, tmp_path / "recorded")
-
-
 def test_where_a_file_could_be_written_is_told_before(tmp_path):
     (tmp_path / "file").write_text("")
     check_writable(tmp_path / "r.json")
@@ -359,15 +342,6 @@ def test_where_a_file_could_be_written_is_told_before(tmp_path):
         with refused(r": cannot be written \(.*\)$"):
             check_writable(tmp_path / path, makes_folder)
     assert os.listdir(tmp_path) == ["file"]
-
-
-@pytest.mark.parametrize(("number", "said"), DISKS.items())
-@pytest.mark.parametrize("makes_folder", [False, True])
-def test_a_disk_that_takes_no_file_is_told_before(makes_folder, number, said, tmp_path, monkeypatch):
-    path = tmp_path / ("folder/r.json" if makes_folder else "r.json")
-    monkeypatch.setattr(tempfile, "TemporaryFile", raises(number))
-    with refused(rf": cannot be written \({said}\)$", path):
-        check_writable(path, makes_folder)
 
 
 def test_a_reader_never_sees_a_part_of_a_file(full, tmp_path, monkeypatch):
@@ -393,8 +367,3 @@ def test_what_json_cannot_hold_is_refused_and_not_written_as_nan(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         save_record(record(pair_result(cost={"dram_bytes": float("nan")})), tmp_path / "r.json")
     assert os.listdir(tmp_path) == []
-
-
-def test_others_may_read_the_file(full, tmp_path):
-    save_record(full, tmp_path / "r.json")
-    assert stat.S_IMODE((tmp_path / "r.json").stat().st_mode) == 0o644

@@ -107,21 +107,6 @@ def test_a_page_has_a_table_for_each_class_with_its_files(course):
     assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/c, large/d"]
 
 
-def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(course):
-    results = []
-    for name, ratio in {"a": 1.5, "b": 0.8, "c": 1.0, "d": 9.0}.items():
-        library = {"library": {"ratio": ratio, "interval": (ratio, ratio)}}
-        rows = [Row("optimized", "baseline", "faster", None, 2.0, (1.9, 2.1), library)]
-        results.append(course.of(f"large/{name}", rows=rows, **{"source_hash": "changed"} if name == "d" else {}))
-    course(*results)
-    text = page()
-    assert "- best pair, by its best variant, against its fastest library: double large/a optimized, 1.50x\n" in text
-    assert "- worst pair, by its best variant, against its fastest library: double large/b optimized, 0.800x\n" in text
-    assert [row[0] for row in rows_of(text)[1::2]] == [f"**double large/{name}**" for name in "abc"]
-    assert "- left out, because the pair has changed since: double large/d\n" in text
-    assert "9.0" not in text
-
-
 def test_a_page_says_how_its_results_were_measured(course):
     bound = Finding(Cause.HOST_BOUND, {"host_us": 9.0, "device_us": 2.0})
     allocates = Finding(Cause.ALLOCATES, {"bytes": 1 << 20, "baseline": 0})
@@ -143,23 +128,6 @@ def test_a_page_says_how_its_results_were_measured(course):
     assert average == "large, best versions of 1 pair at 2 sizes: mean 50 % of the limit"
     assert said == [f"{shared}double large/b", f"launch-bound: {launched}", "library (it raised): double large/a"]
     assert f"\n\n{shared.capitalize()}double.\n\n" in readmes.fill_in_tables(README)
-
-
-def test_each_device_has_its_page_and_a_cpus_default_is_a_default(course):
-    course(course.of(), name="NVIDIA B200")
-    course(course.of("cpu"), name="A CPU", kind="cpu")
-    assert page("nvidia_b200").startswith("# ch1 on NVIDIA B200\n")
-    assert "not recorded" not in page("nvidia_b200") + page("a_cpu")
-
-
-def test_several_files_of_a_device_are_one_table(course):
-    course(course.of("large/a"), date="2026-01-01T00:00:00+00:00")
-    course(course.of("large/c"))
-    text = page()
-    assert {row[0] for row in rows_of(text)[1:]} == {"**double large/a**", "**double large/c**", "optimized"}
-    assert len(re.findall("^Recorded on .*", text, flags=re.MULTILINE)) == 2
-    assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/b, large/d"]
-    assert NOTHING in readmes.fill_in_tables(README)
 
 
 def test_a_bad_file_is_named_and_the_others_are_in_the_tables(course, tmp_path, capsys):
@@ -187,10 +155,6 @@ MARKERS = {
         for chapter in CHAPTERS
     },
 }
-
-
-def test_every_readme_with_tables_is_written():
-    assert {str(path.relative_to(ROOT)) for path in readmes.readmes()} == set(MARKERS)
 
 
 @pytest.mark.parametrize("path", MARKERS)

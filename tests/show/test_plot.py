@@ -66,26 +66,6 @@ def test_bars_and_intervals_are_the_records(full):
     assert [float(ratio) for ratio, _ in said] == pytest.approx(expected, rel=0.01)
 
 
-def test_bars_are_labelled_and_coloured_by_verdict(full):
-    figure = plot.ratio_bars(full)
-    (axes,) = figure.axes
-    labels = ["first", "first b", "first c", "first d", "first b vs optimized", "second"]
-    assert [label.get_text() for label in axes.get_yticklabels()] == labels
-    for said in ("speedup over what it is compared with", "95 %"):
-        assert said in axes.get_xlabel()
-    assert (axes.get_xscale(), axes.get_title()) == ("log", "NVIDIA H200, 2026-01-02")
-    colors = [tuple(bar.get_facecolor()) for bar in only(axes, BarContainer)]
-    assert (len(set(colors)), colors[0], colors[1]) == (4, colors[5], colors[4])
-    assert rendered(figure) > 1000
-
-
-def test_a_record_without_ratios_gives_an_empty_figure():
-    for empty in (record(), record(pair_result(rows=[Row("optimized", "baseline", "verified")]))):
-        figure = plot.ratio_bars(empty)
-        assert len(only(figure.axes[0], BarContainer)) == 0
-        assert rendered(figure) > 1000
-
-
 @pytest.mark.parametrize("as_recorded", [False, True])
 def test_the_roof_is_the_lesser_of_bandwidth_and_peak(as_recorded):
     limits = {key: vars(limit) for key, limit in LIMITS.items()} if as_recorded else LIMITS
@@ -104,17 +84,6 @@ def test_the_roof_is_the_lesser_of_bandwidth_and_peak(as_recorded):
     ridges = [float(text.get_text().removeprefix("ridge ")) for text in axes.texts]
     assert ridges == [pytest.approx(50 / 4, rel=0.05), pytest.approx(800 / 4, rel=0.05)]
     assert rendered(figure) > 1000
-
-
-def test_a_roofline_is_log_log_labelled_with_units_and_its_points_differ_in_marker_and_colour():
-    figure = plot.roofline([(f"p{i}", 1.0 + i, 1e12) for i in range(7)], LIMITS, "a title")
-    (axes,) = figure.axes
-    assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "a title")
-    assert "FLOP per byte" in axes.get_xlabel() and "FLOP/s" in axes.get_ylabel()
-    points = [line for line in axes.lines if line.get_label().startswith("p")]
-    assert len({line.get_marker() for line in points}) == len({line.get_color() for line in points}) == 7
-    legend = ["fp32 roof, measured", *(f"p{i}" for i in range(7))]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == legend
 
 
 def sized(size, ratio, name="double", variant="optimized"):
@@ -167,27 +136,6 @@ def test_sizes_that_one_number_orders_are_connected_and_types_and_shapes_stay_ap
     assert [label.get_text() for label in above.get_xticklabels()] == ["columns", "", "float16: columns"]
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        [{"op": "exp"}, {"op": "mul"}, {"op": "add"}],
-        [{"n": 8, "k": 1}, {"n": 16, "k": 2}, {"n": 32, "k": 3}],
-        [{"n": 8, "causal": True}, {"n": 16, "causal": False}],
-        [{}, {}],
-    ],
-)
-def test_no_line_goes_through_sizes_that_have_no_order(sizes):
-    pairs = [of_shape(2.0 + number, f"size {number}", **each) for number, each in enumerate(sizes)]
-    assert {group.axis for group in plot.groups(pairs)} == {""}
-    assert lines_of(plot.sweep(record(*pairs)).axes[0]) == []
-
-
-def test_what_a_size_does_not_say_orders_nothing():
-    pairs = [of_shape(2.0, "default", n=8, k=2), of_shape(3.0, "large", n=16), of_shape(4.0, "other", k=2, n=4)]
-    found = [(group.axis, [pair.size for pair in group.pairs]) for group in plot.groups(pairs)]
-    assert found == [("n", ["other", "default"]), ("", ["large"])], "another k, for all that is known"
-
-
 def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
     pairs = [replace(sized(size, 2.0), cost={"dram_bytes": moved}) for size, moved in (("large", 4e6), ("small", 1e6))]
     figure = plot.sweep(replace(record(*pairs), limits={"dram_bytes": {"measured": 5e9, "datasheet": None}}))
@@ -200,26 +148,6 @@ def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("bytes that must be moved (MB)", "bandwidth (GB/s)")
     computed = [replace(pair, limit_by="fp32_flops") for pair in pairs]
     assert len(plot.sweep(record(*computed)).axes) == 1
-
-
-@pytest.mark.parametrize(("count", "rotation"), [(6, 0), (7, 90)])
-def test_the_names_of_many_sizes_stand_upright(count, rotation):
-    axes, _ = plot.sweep(record(*(sized(f"large/{number}", 2.0) for number in range(count)))).axes
-    assert {label.get_rotation() for label in axes.get_xticklabels()} == {rotation}
-
-
-def test_records_of_several_runs_are_one_sweep():
-    one, other = record(sized("small", 1.5)), record(sized("large", 4.0), date="2026-02-02T00:00:00+00:00")
-    axes, _ = plot.sweep(one, other).axes
-    assert axes.get_title() == "NVIDIA H200, 2026-01-02 / NVIDIA H200, 2026-02-02"
-    (curve,) = axes.containers
-    assert curve.lines[0].get_ydata() == pytest.approx([1.5, 4.0])
-
-
-def test_a_sweep_is_drawn_where_a_pair_has_several_sizes():
-    assert heatmap.figure_for(record(sized("small", 1.5), sized("large", 4.0))).axes[0].get_xlabel() == "size"
-    for other in (record(sized("small", 1.5), sized("small", 4.0, "other")), record()):
-        assert heatmap.figure_for(other).axes[0].get_xlabel() != "size"
 
 
 # Heat maps
@@ -241,9 +169,6 @@ def texts(axes):
 
 
 GRID = [(batch, features) for batch in (1024, 2048) for features in (128, 256, 512)]
-
-
-EVEN = [cell(*place, 3.0, 1 << 20) for place in GRID]
 
 
 def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
@@ -278,41 +203,9 @@ def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_sam
     assert set(texts(speed).values()) == {"3.00x"}, "not that of another precision, though it is faster"
 
 
-def test_a_dark_cell_has_white_text():
-    speed, _ = heatmap.figure_for(record(*(cell(*place, 2.0 ** (2 * i), 1 << 20) for i, place in enumerate(GRID)))).axes
-    assert [text.get_color() for text in speed.texts] == ["black"] * 4 + ["white"] * 2
-
-
-def test_without_a_library_a_heat_map_compares_with_the_baseline():
-    speed, memory = heatmap.figure_for(record(*EVEN)).axes
-    assert (set(texts(speed).values()), set(texts(memory).values())) == ({"3.00x"}, {"0.25"})
-    assert "baseline" in speed.get_title()
-
-
-def test_sizes_of_one_class_may_be_several_grids():
-    both = [replace(each, size=each.size.replace("/", f"/{of}/")) for of in ("2d", "3d") for each in EVEN]
-    found = heatmap.grids(record(*both))
-    assert [(grid.name, len(grid.cells)) for grid in found] == [("double 2d", 6), ("double 3d", 6)]
-    titles = [axes.get_title() for axes in heatmap.figure_for(record(*both)).axes[::2]]
-    assert [title.partition(":")[0] for title in titles] == ["double 2d", "double 3d"]
-
-
-def test_a_cell_that_was_not_timed_says_so_and_a_grid_with_holes_is_a_sweep():
-    *cells, last = EVEN
-    untimed = replace(last, arms={}, rows=[Row("optimized", "baseline", "skipped", because("does not fit"))])
-    speed, memory = heatmap.figure_for(record(*cells, untimed)).axes
-    assert texts(speed)[1, 2] == texts(memory)[1, 2] == "none"
-    assert not heatmap.grids(record(*cells))
-    assert heatmap.figure_for(record(*cells)).axes[0].get_xlabel() == "size"
-
-
 def test_a_heat_map_never_mixes_library_and_baseline_and_says_what_it_leaves_out():
     cells = [cell(*place, 3.0, 1 << 20, library=None if place == GRID[0] else 2.0) for place in GRID]
     figure = heatmap.figure_for(record(*cells, sized("default", 2.0)))
     shown = texts(figure.axes[0])
     assert (shown[0, 0], shown[1, 2]) == ("none", "2.00x")
     assert "not drawn: 1 result" in figure.get_suptitle()
-
-
-def test_sizes_of_any_kind_make_no_grid():
-    assert not heatmap.grids(record(*(replace(each, sizes={"shape": [*each.sizes.values()], "n": 8}) for each in EVEN)))

@@ -1,16 +1,12 @@
 """What was recorded on a GPU stands in the table of a machine that has none."""
 
-import re
-
 import pytest
 from samples import because, one_pair, pair_result, record, version
 
-from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.record.result import Row
-from common.record.store import as_json, keep_record
+from common.record.store import keep_record
 from common.show import console
-from common.show.recorded_column import short_name
 
 CHECKED = Row("optimized", "baseline", "verified")
 SIZES = {"check": {"n": 127}, "default": {"n": 8}, "cpu": {"n": 4}, "large/a": {"n": 8}, "large/b": {"n": 8}}
@@ -66,36 +62,6 @@ def test_what_cannot_be_timed_here_stands_with_what_a_gpu_recorded_of_the_same_r
     assert ("H200: recorded on NVIDIA H200, 2026-01-02" in out) is (expected is RECORDED)
 
 
-def test_a_skipped_version_has_the_devices_name_in_place_of_its_verdict(shown):
-    out = shown(record(shown.of()), rows=[Row("optimized", "baseline", "skipped", because("needs an NVIDIA GPU"))])
-    assert lines(out)[0][:3] == ["optimized", "H200", "3.00x"]
-    assert "needs an NVIDIA GPU: double\n" in out
-    assert "without a GPU: `--count double` (memory traffic)\n" in out
-
-
-@pytest.mark.parametrize(
-    ("chapter", "only", "named"),
-    [
-        ("ch1", "*", ["--count coalescing", "--xray coalescing"]), ("ch1", "batch_size", ["--count batch_size"]),
-        ("ch1", "batched_gemm", []), ("ch2", "[bp]*", ["--xray bank_conflicts"]), ("ch2", "peer_copy", []),
-        ("ch4", "attention", ["--count attention", "--xray attention"]), ("ch6", "o*", []),
-        ("ch6", "*", ["--xray small_reduce"]),
-    ],
-)  # fmt: skip
-def test_only_commands_that_show_something_of_their_pair_are_named(chapter, only, named, capsys):
-    pairs = discover(ROOT / chapter, only)
-    results = [
-        pair_result(pair.name, rows=[CHECKED], arms={}, chapter=chapter, sizes=as_json(pair.sizes["default"]),
-                    source_hash=source_hash(pair)) for pair in pairs
-    ]  # fmt: skip
-    console.print_record(record(*results, kind="cpu", name="this machine"), console.make_console(), pairs)
-    assert re.findall(r"`(--\w+ \w+)` \(", capsys.readouterr().out) == named
-
-
-def test_without_anything_recorded_no_command_is_named_that_finds_no_pair(shown):
-    assert "without a GPU" not in shown()
-
-
 def test_what_is_timed_here_keeps_its_figures_and_has_those_of_the_gpu_beside_them(shown):
     (row,) = pair_result().rows
     out = shown(record(shown.of()), rows=[row], arms=pair_result().arms)
@@ -107,26 +73,6 @@ def test_what_is_timed_here_keeps_its_figures_and_has_those_of_the_gpu_beside_th
 def test_a_size_has_what_is_recorded_of_it_and_a_cpus_that_of_the_default(size, ratio, shown):
     out = shown(record(shown.of(5.0, size="large/a"), shown.of()), size=size)
     assert (lines(out)[0][2:4] == ["H200", ratio]) is bool(ratio)
-
-
-def test_the_newest_record_of_a_gpu_is_shown_with_its_date(shown):
-    on_cpu = record(shown.of(7.0), kind="cpu", name="A processor", date="2026-06-07T00:00:00+00:00")
-    newest = record(shown.of(5.0), name="NVIDIA GeForce RTX 5090", date="2026-05-06T00:00:00+00:00")
-    out = shown(on_cpu, newest, record(shown.of()))
-    assert "RTX 5090: recorded on NVIDIA GeForce RTX 5090, 2026-05-06; " in out
-    assert lines(out)[0][1:5] == ["verified,", "RTX", "5090", "5.00x"]
-    assert "3.00x" not in out
-
-
-@pytest.mark.parametrize(
-    ("device", "short"),
-    [
-        ("NVIDIA H200", "H200"), ("NVIDIA H100 80GB HBM3", "H100"), ("NVIDIA GeForce RTX 4090", "RTX 4090"),
-        ("NVIDIA A100-SXM4-40GB", "A100"), ("Tesla T4", "Tesla T4"),
-    ],
-)  # fmt: skip
-def test_a_devices_name_is_short_in_the_table(device, short):
-    assert short_name(device) == short
 
 
 def test_a_gpu_and_what_a_cpu_recorded_have_no_such_figures(shown):

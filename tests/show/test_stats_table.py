@@ -54,43 +54,6 @@ def test_errors_memory_and_host_time_stand_where_they_are_known():
     assert list(lines)[-1] == "ceiling/copy"
 
 
-@pytest.mark.parametrize(
-    ("kind", "peaks", "shown"),
-    [
-        ("cpu", (50331660, 4, 0), ["48 MiB", "4 B", "0"]), ("cuda", (0, 0), ["0", "0"]),
-        ("cpu", (0, 0), [None, None]),  # NumPy's, which is not seen
-    ],
-)  # fmt: skip
-def test_memory_has_its_own_unit_and_no_figure_where_it_was_not_seen(kind, peaks, shown):
-    arms = {f"optimized/{number}": arm(peak_bytes=peak) for number, peak in enumerate(peaks)}
-    title, *lines = stats_entries(record(pair_result(arms=arms), kind=kind))
-    assert title.name == "double, in ms" and [line.cells.get("peak") for line in lines] == shown
-
-
-def test_usual_names_fit_80_columns():
-    arms = {name: arm(12.3456e-3, **JUDGED, host_s=1e-3) for name in ("baseline", "optimized/pointer_array", "library")}
-    lines = [line.plain for line in layout(HEADINGS, stats_entries(record(pair_result(arms=arms))), 80)]
-    assert lines[0].split() == ["n", "mean", "sd", "min", "max", "max", "err", "RMS", "err", "peak", "host"]
-    assert max(map(len, lines)) <= 80
-
-
-@pytest.mark.parametrize(
-    ("figures", "said"),
-    [
-        (({}, {}), "no errors and no peak memory: recorded before they were kept; measure again to have them"),
-        (({}, JUDGED), "no errors of a and no peak memory of a: recorded before they were kept; "),
-        (({"peak_bytes": 0}, JUDGED), "no errors of a: recorded before they were kept; "),
-    ],
-)
-def test_what_a_record_lacks_is_one_line_and_no_column(figures, said):
-    of = dict(zip("ab", figures, strict=True))
-    older = record(*(pair_result(name, arms={"baseline": arm(**more)}) for name, more in of.items()))
-    (line,) = stats_remarks(older)
-    assert line.startswith(said)
-    heads = layout(HEADINGS, stats_entries(older), 100)[0].plain
-    assert ("max err" in heads) is (figures[1] == JUDGED)
-
-
 def test_nothing_is_missed_in_a_new_record_and_a_run_of_checks_has_no_table():
     assert stats_remarks(record(pair_result(arms={"baseline": arm(**JUDGED)}), pair_result(arms={}))) == []
     untimed = record(pair_result(arms={}, rows=[Row("optimized", "baseline", "verified")]))

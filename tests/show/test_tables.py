@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from samples import arm, because, pair_result, record, rows_of
 
-from common.record.outcome import Cause, Finding, Verdict
+from common.record.outcome import Verdict
 from common.record.result import Row
 from common.show import formats, summary, tables, words
 
@@ -41,12 +41,6 @@ def test_a_ratio_is_written_with_its_interval_and_precision(row, text):
     assert tables.ratio(row) == text
 
 
-def cells_of(pair, name="optimized", **how):
-    """The cells of one line of a pair's table."""
-    (entry,) = [entry for entry in tables.entries_of(pair, **how) if entry.name == name]
-    return entry.cells
-
-
 def test_time_and_share_of_the_limit_are_the_candidates_own():
     pair = pair_result(ratio=2.5)
     (row,) = pair.rows
@@ -64,26 +58,6 @@ def test_time_and_share_of_the_limit_are_the_candidates_own():
     assert [entry.cells.get("time", "") for entry in tables.entries_of(nothing)] == ["", ""]
 
 
-def test_a_version_with_a_limit_of_its_own_names_the_resource():
-    pair = pair_result()
-    arms = pair.arms | {"optimized": replace(pair.arms["optimized"], limit_by="tf32_flops")}
-    assert cells_of(replace(pair, arms=arms))["% of limit"] == "tf32 50 %"
-
-
-def test_libraries_are_written_with_their_labels():
-    libraries = {"library": library(0.5), "library/compiled": library(1.25)}
-    row = faster(libraries)
-    pair = pair_result(rows=[row], arms={"library": arm(5e-4), "library/compiled": arm(1.25e-3)})
-    assert tables.libraries(pair, row) == "0.500x D, 1.25x compiled A+"
-    assert tables.libraries(pair, replace(row, precision="tf32")) == "0.500x tf32, 1.25x compiled tf32"
-    in_tf32 = faster({**libraries, "library/tf32": library(1.25, precision="tf32")}, precision="tf32")
-    said = tables.libraries(pair, in_tf32)
-    assert said == "0.500x tf32, 1.25x compiled tf32, 1.25x A+, both tf32", "a grade only for the same work"
-    unsure = replace(in_tf32, verdict="unsure")
-    assert tables.libraries(pair, replace(unsure, precision="")) == "0.500x, 1.25x compiled, 1.25x both tf32"
-    assert tables.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0 %), 1.25x compiled A+ (1.25 ms ±0.0 %)"
-
-
 @pytest.mark.parametrize(("baseline_s", "said"), [(2.1e-3, []), (1.7e-3, ["by the two medians it is 1.70x"])])
 def test_two_times_that_tell_another_ratio_are_named(baseline_s, said):
     row = faster({})  # 2.0 [1.9, 2.1]
@@ -91,24 +65,9 @@ def test_two_times_that_tell_another_ratio_are_named(baseline_s, said):
     assert [words.text(found).partition(": ")[2] for found in tables.remarks(pair, row)] == said
 
 
-def test_the_spread_stands_next_to_the_time_where_it_is_asked_for():
-    scattered = arm(1e-3, seconds=[[0.98e-3, 0.99e-3, 1e-3, 1.01e-3, 1.02e-3]] * 6)
-    pair = pair_result(arms={"baseline": arm(2e-3), "optimized": scattered, "control": arm(2e-3)})
-    (row,) = pair.rows
-    assert tables.times(pair, row) == "2.00 ms -> 1.00 ms"
-    assert tables.times(pair, row, spread=True) == "2.00 ms ±0.0 % -> 1.00 ms ±1.0 %"
-    assert tables.times(pair, replace(row, ratio=None), spread=True) == ""
-
-
 def test_a_grade_says_how_a_library_stands_against_a_variant():
     grades = {1.02: "A+", 1.019: "A", 0.98: "A", 0.979: "B", 0.9: "B", 0.6: "D", 0.49: "F"}
     assert {ratio: tables.grade(ratio) for ratio in grades} == grades
-
-
-def test_a_throughput_is_of_what_sets_the_limit():
-    pair = replace(pair_result(ratio=2.0), cost={"dram_bytes": 4e9, "fp32_flops": 5e12})
-    for key, expected in {"dram_bytes": "4000 GB/s", "fp32_flops": "5000 TFLOP/s", "": ""}.items():
-        assert cells_of(replace(pair, limit_by=key))["throughput"] == expected
 
 
 @pytest.mark.parametrize("verdict", tables.VERDICTS)
@@ -136,25 +95,6 @@ def test_remarks_are_one_line_a_cause_and_a_pair_stands_for_all_of_its_versions(
     assert tables.by_cause(pairs) == ["needs an NVIDIA GPU: one, two, three a"]
 
 
-def test_what_is_said_of_a_version_alone_stands_beside_its_name():
-    uneven, more = (Finding(Cause.UNEVEN, {"times": times}) for times in (2.0, 3.0))
-    said = "some of its calls take much longer"
-    assert tables.by_cause([remarked(uneven)]) == [f"{said} (the mean is 2.00 x the median): double"]
-    both = [remarked(uneven), remarked(more, name="other")]
-    facts = "double (the mean is 2.00 x the median), other (the mean is 3.00 x the median)"
-    assert tables.by_cause(both) == [f"{said}: {facts}"]
-    allocates = Finding(Cause.ALLOCATES, {"bytes": 1 << 20, "baseline": 2 << 20})
-    assert tables.by_cause([remarked(allocates)]) == ["allocates 1.0 MiB a call, the baseline 2.0 MiB: double"]
-    assert tables.by_cause([remarked(allocates)], left_out=[Cause.ALLOCATES]) == []
-
-
-def test_a_baseline_that_its_host_issues_too_slowly_is_named():
-    arms = pair_result().arms
-    arms["baseline"] = replace(arms["baseline"], host_s=7e-3)
-    (said,) = tables.by_cause([replace(pair_result(), arms=arms)])
-    assert said == "launch-bound (the host needs 7000 us to issue 2000 us of device work): double baseline"
-
-
 # A run
 
 
@@ -180,18 +120,6 @@ def test_the_best_and_the_worst_against_a_library_are_named():
     assert summary.best_and_worst(record(*THREE[:2])) == []
 
 
-def test_an_operation_stands_by_its_best_variant():
-    rung = faster({"library": library(0.2)}, "optimized/rung")
-    pairs = [replace(THREE[0], rows=[rung, *THREE[0].rows]), *THREE[1:]]
-    assert summary.best_and_worst(record(*pairs)) == summary.best_and_worst(record(*THREE))
-
-
-def test_an_operation_whose_best_variant_may_not_have_been_timed_has_no_standing():
-    short = Row("optimized/rung", "baseline", "verified", because("below the timer's resolution"))
-    untimed = replace(graded("d", 0.04), rows=[*graded("d", 0.04).rows, short])
-    assert summary.best_and_worst(record(*THREE, untimed)) == summary.best_and_worst(record(*THREE))
-
-
 def test_a_library_that_was_too_short_to_be_timed_may_be_the_fastest():
     pair = graded("d", 9.0)
     assert summary.fastest_library(pair, pair.rows[0]) == (9.0, "library")
@@ -207,16 +135,6 @@ def test_the_fastest_library_is_of_those_that_do_the_same_work():
     assert summary.fastest_library(pair, plain) == (2.0, "library")
     assert summary.fastest_library(pair, in_tf32) == (4.0, "library/tf32"), "the other one does more"
     assert summary.fastest_library(pair, replace(plain, vs_library={})) is None
-
-
-def test_a_run_is_written_as_markdown(tmp_path):
-    summary.save_markdown(record(*THREE), tmp_path / "table.md")
-    text = (tmp_path / "table.md").read_text(encoding="utf-8")
-    assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair and version | verdict | speedup | 95 % interval |")
-    expected = [line for name in "abc" for line in ([f"**{name}**", ""], ["optimized", "faster"])]
-    assert [row[:2] for row in rows_of(text)[1:]] == expected
-    assert [row[4] for row in rows_of(text)] == ["time", *["2.00 ms ±0.0 %", "1.00 ms ±0.0 %"] * 3]
-    assert text.endswith(f"- {summary.best_and_worst(record(*THREE))[1]}\n")
 
 
 # What is recorded
@@ -244,22 +162,6 @@ def test_a_row_whose_pair_has_changed_is_left_out_and_named():
     assert title[0] == "**other**" and fresh[1:4] == ["faster", "3.00x", "[2.97, 3.03]"]
 
 
-def test_rungs_and_failures_have_their_rows():
-    same = Row("optimized/b", "optimized", "same", None, 1.0, (0.99, 1.01))
-    rows = [faster({}, "optimized/b"), same, Row("optimized/c", "baseline", "skipped", because("needs 2 GPUs"))]
-    arms = {label: arm() for label in ("baseline", "optimized", "optimized/b")}
-    assert [cells[:4] for cells in rows_of(by_device(record(pair_result(rows=rows, arms=arms))))[2:]] == [
-        ["b", "faster", "2.00x", "[1.90, 2.10]"], ["b vs optimized", "same", "1.00x", "[0.990, 1.01]"],
-        ["c", "skipped", "", ""],
-    ]  # fmt: skip
-
-
-def test_every_device_has_its_table_and_no_record_says_so():
-    text = by_device(record(pair_result(ratio=4.0), name="B200"), record(pair_result(), name="H200"))
-    assert text.index("B200") < text.index("4.00x") < text.index("H200") < text.index("2.00x")
-    assert by_device() == "Nothing is recorded yet."
-
-
 def test_a_pair_or_a_variant_that_a_record_lacks_is_named():
     labels = {"triple": ["optimized"], "double": ["baseline", "optimized", "optimized/twice"], "zero": ["optimized"]}
     pairs = [
@@ -267,16 +169,3 @@ def test_a_pair_or_a_variant_that_a_record_lacks_is_named():
         for name, of in labels.items()
     ]
     assert "\n\nNot recorded: triple, zero, double twice.\n\n" in by_device(record(pair_result()), pairs=pairs)
-
-
-def test_several_files_of_a_device_are_one_table_that_names_each():
-    dates = {"triple": "2026-01-02", "double": "2026-01-02", "half": "2026-01-01"}
-    files = [(Path(f"/gpu/{name}.json"), record(pair_result(name), date=date)) for name, date in dates.items()]
-    text = summary.tables_by_device(files, lambda pair: True, [])
-    titles = ["**double**", "**half**", "**triple**"]
-    assert [row[0] for row in rows_of(text) if row[0] != "optimized"] == ["pair and version", *titles]
-    assert text.startswith(
-        "Recorded on NVIDIA H200, 2026-01-02 (torch 2.11.0): [gpu/triple.json](/recorded/gpu/triple.json) (triple), "
-        "[gpu/double.json](/recorded/gpu/double.json) (double)\n\n"
-        "Recorded on NVIDIA H200, 2026-01-01 (torch 2.11.0): [gpu/half.json](/recorded/gpu/half.json) (half)\n\n| "
-    )

@@ -7,7 +7,7 @@ pytest.importorskip("triton")  # not on macOS
 import programs
 
 from common.traffic import count
-from common.traffic.grid_sampling import LEAST, PROGRAMS, AddressMap, sampling
+from common.traffic.grid_sampling import PROGRAMS, sampling
 
 GROWING = 60  # programs, of which the first asks for one block and the last for 60
 
@@ -103,21 +103,3 @@ def test_like_launches_are_looked_at_once(monkeypatch):
     assert (meter.traffic.launches, meter.traffic.programs) == (6, 5 * 64 + 128)
     assert len(looked) == 2 * PROGRAMS
     assert programs.twice_kernel.fn is own
-
-
-def test_a_slow_launch_is_looked_at_least_often(monkeypatch):
-    monkeypatch.setattr("common.traffic.grid_sampling.LANES", 0)
-    monkeypatch.setattr("common.traffic.grid_sampling.PROGRAMS", 100)
-    found = sampled(programs.growing, torch.empty(GROWING * 32, device="meta"), GROWING)
-    assert found.programs == GROWING
-    assert found.error > 1 / (5 * LEAST)
-
-
-def test_views_lie_where_their_storage_lies():
-    addresses = AddressMap()
-    x, y = torch.empty(1000, device="meta"), torch.empty(1000, device="meta")
-    begin = addresses.of(x)
-    assert addresses.of(x[10:]) == begin + 40
-    assert addresses.of(x) == begin
-    assert addresses.of(y) >= begin + 4000
-    assert begin % 256 == 0

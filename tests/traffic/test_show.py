@@ -2,9 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-from samples import rows_of
-
 from common.traffic import traffic_tables
 from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Prediction
@@ -44,11 +41,6 @@ def test_where_no_cost_is_declared_they_are_bytes():
     assert traffic_tables.title("double", "count", [replace(PLAIN, cost={})]) == "double count, exact"
 
 
-@pytest.mark.parametrize(("ratio", "shown"), [(1.0, "1.00x"), (0.9999, "1.00x"), (0.5, "0.50x"), (123.4, "123x")])
-def test_ratios_have_three_digits_and_no_more_than_two_places(ratio, shown):
-    assert traffic_tables.times(ratio) == shown
-
-
 def test_a_column_is_there_for_those_who_have_something_in_it():
     atomic = replace(KERNEL, atomics=96, max_atomics_per_address=32, flops={"fp32_flops": 4e9})
     other = VersionTraffic(
@@ -64,16 +56,6 @@ def test_a_column_is_there_for_those_who_have_something_in_it():
     }  # fmt: skip
     assert {heading: row[heading] for heading in expected} == expected
     assert {plain[heading] for heading in expected} == {""}
-
-
-def test_flops_are_over_those_of_the_cost_whatever_their_precision():
-    traffic = Traffic((replace(KERNEL, flops={"tf32_flops": 3e9}),))
-    assert traffic_tables.flops(traffic, {"fp32_flops": 1e9, "dram_bytes": 1.0}) == "3.00x"
-
-
-def test_the_model_is_not_shown_where_torch_has_moved_what_it_has_not_seen():
-    by_torch = of(kernels=(KERNEL, Kernel("torch.add", 1)), dram_bytes=1500)
-    assert "DRAM, modelled L2" not in table(by_torch)[0]
 
 
 def test_a_sample_says_so_and_how_far_it_may_be_off():
@@ -94,9 +76,3 @@ def test_what_is_not_counted_has_no_row_but_a_reason():
         "double", traffic_tables.rows([without], {}, ""), traffic_tables.footnotes([without])
     )
     assert text == "## double\n\n- graph: not counted: replays a captured graph\n"
-
-
-def test_markdown_is_the_same_table():
-    text = traffic_tables.markdown("double", traffic_tables.rows([PLAIN], {}, ""), ["a remark"])
-    assert rows_of(text)[1] == list(table(PLAIN)[0].values())
-    assert text.endswith("|\n\n- a remark\n")

@@ -74,12 +74,3 @@ def test_its_traffic_is_not_counted_and_the_baselines_is(size, pair):
     baseline, own = count_pair(pair, size, MACHINES["sm_90"])
     assert baseline.traffic and not baseline.reason
     assert (own.traffic, own.reason, own.failed) == (None, NOT_INTERPRETED, False)
-
-
-def test_the_list_and_the_xray_say_what_it_needs(pair, capsys):
-    folder = str(pair.baseline.path.parent)
-    assert benchmark.main(["--path", folder, "--list"]) == 0
-    assert "[GPU, capability 9.0 and no other, triton]" in capsys.readouterr().out
-    assert benchmark.main(["--path", folder, "--xray", "double", "--arch", "sm_90,sm_100"]) == 0
-    out = capsys.readouterr().out
-    assert "double, compiled for sm_90" in out and "optimized: needs compute capability 9.0 and no other" in out

@@ -10,13 +10,12 @@ from samples import one_pair, version, write_pair
 
 import benchmark
 from common.pairs.pair import ROOT, discover
-from common.show.console import make_console
 from common.xray.capture import CudaLaunch, launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import ARCHITECTURES, MACHINES, occupancy
 from common.xray.picture import Picture, xray
 from common.xray.sass import INSTRUCTION, dissect, stack_bytes
-from common.xray.xray_tables import differences, print_pictures, rows, words
+from common.xray.xray_tables import differences, rows, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
 SAMPLE = ("coalescing", "bank_conflicts", "tensor_cores", "reductions", "tile_size", "layer")  # of every chapter
@@ -267,12 +266,6 @@ def test_occupancy_is_what_the_scarcest_resource_leaves(architecture, threads, r
 # How launches are found
 
 
-def test_an_autotuner_takes_its_first_configuration(tmp_path):
-    tune = "    @triton.autotune([triton.Config({}, num_warps=warps) for warps in (2, 8)], key=['N'])\n    @triton.jit"
-    picture = seen(tmp_path, dot("tf32", extra=DOT.replace("    @triton.jit", tune)))
-    assert [kernel.threads for kernel in picture.kernels] == [64]
-
-
 def test_equal_launches_are_one_and_different_ones_are_not(tmp_path):
     more = "product[(1,)](a, b, c, 64, 'tf32')\nproduct[(2,)](b, a, c, 64, 'tf32')\nproduct[(1,)](a, b, c, 32, 'tf32')"
     assert len(seen(tmp_path, dot("tf32", more)).kernels) == 2
@@ -294,12 +287,6 @@ def test_a_name_that_is_missing_is_the_versions_fault(tmp_path):
     assert picture.failed and re.match(r"optimized_double.py: NameError: name 'misspelt'", picture.reason)
 
 
-def test_without_kernels_of_its_own_a_version_has_nothing_to_see(tmp_path):
-    pictures = xray(one_pair(tmp_path), ["sm_90"])
-    assert [(picture.label, picture.kernels) for picture in pictures] == [("baseline", []), ("optimized", [])]
-    assert "library kernels" in pictures[0].reason
-
-
 def test_a_compilers_complaint_is_one_line():
     said = r"^for sm_90: kernel.cu\(1\): error: identifier \"undeclared\" is undefined$"
     with pytest.raises(CompileError, match=said):
@@ -319,26 +306,6 @@ def test_a_picture_shows_only_what_there_is():
     assert shown["shared memory a block"] == ["0 bytes", "1,024 bytes"]
     assert "shuffles" not in shown
     assert words(pictures)[0] == "a: has shared stores (1), the baseline none"
-
-
-@pytest.mark.parametrize("width", [60, 80, 100])
-def test_tables_fit_a_terminal_and_machine_code_is_not_wrapped(width, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", str(width))
-    pictures = [
-        Picture(f"optimized/step_{number}", "sm_90", [kernel(body)])
-        for number, body in enumerate(("y[i] = x[i];", SHARED, "y[i] = x[i] + x[i + 1] * x[i + 2];"))
-    ]
-    print_pictures("a pair", [*pictures, Picture("d", "sm_90", reason="why " * 40)], make_console(), "sass")
-    lines = capsys.readouterr().out.splitlines()
-    code = {line for picture in pictures for one in picture.kernels for line in one.sass.expandtabs().splitlines()}
-    assert max(len(line) for line in lines if line not in code) <= width
-    assert code <= {*lines} and max(map(len, code)) > 60
-    assert sum(line.count("1 x 32 bit") for line in lines) >= 5
-
-
-def test_where_nothing_differs_that_is_said():
-    same = [Picture(label, "sm_90", [kernel("y[i] = x[i];")]) for label in ("baseline", "optimized")]
-    assert words(same) == ["optimized: the same resources and accesses as the baseline"]
 
 
 # The command
@@ -384,12 +351,6 @@ def test_every_size_that_a_pair_has_may_be_asked_for(tmp_path, capsys):
         assert err == ("left out, because they have no size small: lone\n" if size == "small" else "")
 
 
-def test_nothing_to_see_is_no_failure(tmp_path, capsys):
-    write_pair(tmp_path, "double", version())
-    assert benchmark.main(["--path", str(tmp_path), "--xray", "double"]) == 0
-    assert "launches only library kernels" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [("tl.lod(a + square)", "has no attribute 'lod'"), ("tl.load(a + squares)", "squares is not defined")],
@@ -398,19 +359,3 @@ def test_a_kernel_that_does_not_compile_is_a_failure_that_is_told(wrong, said, t
     write_pair(tmp_path, "double", dot("tf32", extra=DOT.replace("tl.load(a + square)", wrong)), dot("tf32"))
     assert benchmark.main(["--path", str(tmp_path), "--xray", "double", "--arch", "sm_90"]) == 1
     assert said in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--xray", "coalescing", "--arch", "sm_91"], "--arch sm_91: there are sm_75, sm_80"),
-        (["--chapter", "1", "--arch", "sm_90"], "--arch does not go with a measurement of pairs: it belongs"),
-        (["--xray", "no_such"], "matches 'no_such': `--list` names all"),
-        (["--xray", "coalescing", "--list"], "not allowed with"),
-        (["--xray", "coalescing", "--json", "r.json"], "--json does not go with --xray"),
-    ],
-)
-def test_a_mistake_is_one_line(options, said, capsys):
-    assert benchmark.main(options) == 2
-    err = capsys.readouterr().err
-    assert said in err and err.count("\n") == 1
