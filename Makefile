@@ -2,6 +2,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
+CHAPTERS := $(sort $(wildcard ch[0-9]))
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 LESSON = $(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb))
 NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
@@ -9,32 +10,18 @@ NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
 ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration tests/liars/test_on_gpu.py
 
-.PHONY: help setup ch1 ch2 ch3 ch4 ch5 ch6 bench calibrate record test test-all mutants rest lab learn notebooks readme
+.PHONY: help setup $(CHAPTERS) bench calibrate record test test-all mutants rest lab learn notebooks readme
 
 help: ## this list
-	@awk '/^[a-z0-9-]+:[^#]*## / {name = $$1; sub(":", "", name); line = sprintf("  make %-12s", name); \
+	@awk '/^([a-z0-9-]+|\$$\(CHAPTERS\)):[^#]*## / {name = $$1; sub(":", "", name); \
+	sub(/.*CHAPTERS\)/, "$(CHAPTERS)", name); line = sprintf("  make %-12s", name); \
 	for (i = 2; i < NF && $$i != "##"; i++); while (++i <= NF) if (length(line " " $$i) <= 80) line = line " " $$i; \
 	else {print line; line = sprintf("%20s%s", "", $$i)}; print line}' Makefile
 
 setup: .venv/.ready ## create .venv and install requirements.txt (every other target does it where needed)
 
-ch1: .venv/.ready ## chapter 1: every pair, measured on this machine
-	$(PY) benchmark.py --chapter 1
-
-ch2: .venv/.ready ## chapter 2: every pair, measured on this machine
-	$(PY) benchmark.py --chapter 2
-
-ch3: .venv/.ready ## chapter 3: every pair, measured on this machine
-	$(PY) benchmark.py --chapter 3
-
-ch4: .venv/.ready ## chapter 4: every pair, measured on this machine
-	$(PY) benchmark.py --chapter 4
-
-ch5: .venv/.ready ## chapter 5: every pair, measured on this machine
-	$(PY) benchmark.py --chapter 5
-
-ch6: .venv/.ready ## chapter 6: every pair, measured on this machine
-	$(PY) benchmark.py --chapter 6
+$(CHAPTERS): ch%: .venv/.ready ## a chapter: every pair, measured on this machine
+	$(PY) benchmark.py --chapter $*
 
 bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'coal*' --fast"
 	$(PY) benchmark.py $(or $(ARGS),--list)

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 from common import program
 from common.isolation import interrupt
 from common.program import Parser, device_name, picture_path
+from common.xray.occupancy import MACHINES
 
 EXAMPLES = """examples:
   ch4/tune.py                                       a tenth of the space, by evolution
@@ -68,14 +69,14 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     what.add_argument("--activation", choices=ACTIVATIONS, default="leaky_relu", help="(default leaky_relu)")
     where = parser.add_argument_group("where").add_mutually_exclusive_group()
     where.add_argument("--device", type=device_name, metavar="DEV", help="cuda:N (default: the first GPU)")
-    where.add_argument("--arch", metavar="SM", help="search X-ray's proxy for this GPU (default without one: sm_90)")
+    where.add_argument(
+        "--arch", choices=MACHINES, metavar="SM", help="search X-ray's proxy for this GPU (default without one: sm_90)"
+    )
     how = parser.add_argument_group("how")
     how.add_argument("--proposer", choices=PROPOSERS, default=PROPOSERS[0], help="(default evolutionary)")
     how.add_argument("--exhaustive", action="store_true", help="try the whole space")
-    how.add_argument("--evaluations", type=positive, metavar="N", help="try so many (default: a tenth of the space)")
-    how.add_argument(
-        "--budget", type=seconds, default=math.inf, metavar="S", help="begin no generation after S seconds"
-    )
+    how.add_argument("--evaluations", type=int, metavar="N", help="try so many (default: a tenth of the space)")
+    how.add_argument("--budget", type=float, default=math.inf, metavar="S", help="begin no generation after S seconds")
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of proposals and inputs (default 0)")
     how.add_argument(
         "--history", type=Path, metavar="F.jsonl", help="go on with it, or begin it (default: in results/ch4)"
@@ -88,11 +89,13 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     instead.add_argument(
         "--load", type=Path, metavar="F.json", help="time an exported configuration against the default"
     )
-    parser.add_argument("--seeds", type=positive, default=20, metavar="N", help="with --replay (default 20)")
+    parser.add_argument("--seeds", type=int, default=20, metavar="N", help="with --replay (default 20)")
     output = parser.add_argument_group("output")
     output.add_argument("--export", type=Path, metavar="F.json", help="write the best configuration, for gemm.load")
     output.add_argument("--plot", type=picture_path, metavar="F.png", help="draw the best so far by generation")
     args = parser.parse_args(argv)
+    if (args.evaluations is not None and args.evaluations < 1) or args.seeds < 1 or not args.budget > 0:
+        parser.error("--evaluations, --seeds and --budget are numbers above 0")
     if args.exhaustive and args.evaluations:
         parser.error("--exhaustive tries everything: --evaluations belongs to a search")
     if (args.compare or args.replay or args.load) and (args.export or args.plot or args.history):
@@ -105,25 +108,11 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     return args
 
 
-def sides(text: str) -> tuple[int, int, int]:
+def sides(text: str) -> tuple[int, ...]:
     """For argparse: 4096x4096x4096."""
-    if not (found := re.fullmatch(r"([1-9]\d{0,6})x([1-9]\d{0,6})x([1-9]\d{0,6})", text)):
+    if not re.fullmatch(r"[1-9]\d{0,6}(x[1-9]\d{0,6}){2}", text):
         raise argparse.ArgumentTypeError(f"{text}: three whole numbers above 0, as in 4096x4096x4096")
-    return int(found[1]), int(found[2]), int(found[3])
-
-
-def positive(text: str) -> int:
-    """For argparse: a whole number above zero."""
-    if not re.fullmatch(r"[1-9]\d{0,8}", text):
-        raise argparse.ArgumentTypeError(f"{text}: not a whole number above 0")
-    return int(text)
-
-
-def seconds(text: str) -> float:
-    """For argparse: a time above zero."""
-    if not re.fullmatch(r"\d{1,9}(\.\d*)?", text) or float(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text}: not a number of seconds above 0")
-    return float(text)
+    return tuple(map(int, text.split("x")))
 
 
 @contextmanager

@@ -2,105 +2,63 @@
 
 import random
 import time
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
-from common import stats
 from common.isolation import interrupt
-from common.record.decision import decide
-from common.record.result import CONTROL
 from common.show.words import text
+from common.stats import Estimate
 from common.xray.occupancy import Machine
 from search.examine import Tell, examined
-from search.history import MEASURED, History, Trial
-from search.measure import DEFAULT, FINAL_BLOCKS, TORCH, Measured, measured
+from search.history import MEASURED, Final, History, Line, Repeat
+from search.measure import DEFAULT, FINAL_BLOCKS, TORCH, measured
 from search.proposers import Proposer
 from search.space import Configuration, Problem, Space, name_of
 
 GENERATION = 12
 FINALISTS = 3  # measured again, on new inputs: the best of many measurements is partly the luckiest
-Scored = tuple[list[Trial], dict[str, float]]  # a trial each; the A/A control's ratio, empty where there is no noise
-
-
-class Bench(Protocol):
-    """What gives a configuration its score: a GPU, X-ray's proxy, or the record of a sweep."""
-
-    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Scored: ...
+# (configurations, generation, tell) -> a trial each, and the A/A control where there is noise
+Score = Callable[[list[Configuration], int, Tell], Sequence[Line]]
 
 
 @dataclass(frozen=True)
-class Proxy:
-    """X-ray, without a GPU."""
+class Bench:
+    """Compiles on all cores. Then a GPU verifies and times; without a `device` X-ray's proxy is the score."""
 
     problem: Problem
     machine: Machine
-
-    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Scored:
-        return examined(self.problem, configurations, self.machine, generation, tell), {}
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """Compiled on all cores, then verified and timed on a GPU."""
-
-    problem: Problem
-    machine: Machine
-    device: str
     default: Configuration
-    seed: int
+    device: str = ""
+    seed: int = 0
 
-    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Scored:
-        compiled = examined(self.problem, configurations, self.machine, generation, tell)
-        able = [trial.configuration for trial in compiled if trial.outcome == MEASURED]
+    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Sequence[Line]:
+        trials = examined(self.problem, configurations, self.machine, generation, tell)
+        if not self.device:
+            return trials
+        able = [trial.configuration for trial in trials if trial.outcome == MEASURED]
         seed = random.Random(f"{self.seed} {generation}").randrange(2**31)
         times = measured(self.problem, able, self.default, self.device, seed, tell)
-        control = asdict(times.ratio(CONTROL)) if times.seconds else {}
-        return [_timed(trial, times) for trial in compiled], control
+        return [*map(times.judged, trials), *([Repeat(**asdict(times.control))] if times.arms else [])]
 
-    def final(self, history: History, tell: Tell) -> dict[str, Any]:
-        """Measure the finalists again, with the default, its A/A control and torch."""
+    def final(self, history: History, tell: Tell) -> list[Final]:
+        """Measure the finalists again, with the default, its A/A control and torch; none if all fail now."""
         finalists = {trial.name: trial.configuration for trial in history.measured[:FINALISTS]}
         anew, seed = [*finalists.values()], self.seed + 1
         times = measured(self.problem, anew, self.default, self.device, seed, tell, FINAL_BLOCKS)
-        timed = times.seconds
-        ratios = {name: times.ratio(name) for name in finalists if name in timed}
-        if not ratios:
-            return {}
-        best = max(ratios, key=lambda name: ratios[name].ratio)
-        control = times.ratio(CONTROL)
-        outcome = decide(ratios[best], len(timed[best]), abs(control.ratio - 1), [], [])
-        over_torch = {"over_torch": asdict(times.ratio(best, TORCH))} if TORCH in timed else {}
-        names = {best: best, "default": DEFAULT, "torch": TORCH}
-        return {
-            "configuration": finalists[best], "over_default": asdict(ratios[best]), "repeat": asdict(control),
-            **over_torch, "verdict": outcome.verdict.value, "reason": text(outcome.reason),
-            "seconds": {name: stats.overall_median(timed[label]) for name, label in names.items() if label in timed},
-        }  # fmt: skip
-
-
-def _timed(trial: Trial, times: Measured) -> Trial:
-    """A trial that was compiled, with its time, or the reason why it has none."""
-    if trial.name in times.seconds:
-        ratio, seconds = times.ratio(trial.name), stats.overall_median(times.seconds[trial.name])
-        return replace(trial, score=ratio.ratio, low=ratio.low, high=ratio.high, seconds=seconds)
-    if trial.name in times.bad:
-        outcome, reason = times.bad[trial.name]
-        return replace(trial, outcome=outcome, reason=reason, score=0.0, low=0.0, high=0.0)
-    return trial
-
-
-@dataclass(frozen=True)
-class Replay:
-    """A recorded sweep in place of a GPU: it has the score of every configuration."""
-
-    sweep: dict[str, Trial]
-
-    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Scored:
-        return [replace(self.sweep[name_of(each)], generation=generation) for each in configurations], {}
+        timed = [row for row in times.rows.values() if row.ratio and row.interval]
+        if not timed:
+            return []
+        best = max(timed, key=lambda row: row.ratio or 0.0)
+        over_default, torch = Estimate(best.ratio or 0.0, *(best.interval or ())), best.vs_library.get(TORCH)
+        named = {best.variant: best.variant, "default": DEFAULT, "torch": TORCH}
+        seconds = {name: times.arms[label].median_s for name, label in named.items() if label in times.arms}
+        over_torch = Estimate(torch["ratio"], *torch["interval"]) if torch else None
+        configuration, verdict, reason = finalists[best.variant], best.verdict.value, text(best.reason)
+        return [Final(configuration, over_default, times.control, verdict, reason, seconds, over_torch)]
 
 
 def search(
-    history: History, space: Space, proposer: Proposer, bench: Bench, default: Configuration, most: int,
+    history: History, space: Space, proposer: Proposer, score: Score, default: Configuration, most: int,
     budget_s: float, tell: Tell, size: int = GENERATION,
 ) -> None:  # fmt: skip
     """Continue a history until it has `most` trials; after `budget_s` no new generation begins.
@@ -116,8 +74,8 @@ def search(
         if not batch:
             return
         with interrupt.interruptible():  # a generation that Ctrl-C ends leaves no line
-            trials, control = bench.score(batch, history.generations, _telling(history, len(batch), most, tell))
-        history.add(trials, control)
+            lines = score(batch, history.generations, _telling(history, len(batch), most, tell))
+        history.add(*lines)
 
 
 def _telling(history: History, batch: int, most: int, tell: Tell) -> Tell:

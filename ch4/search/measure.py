@@ -6,12 +6,13 @@ process, or hangs in it, costs itself alone: the others are measured without it.
 """
 
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from msgspec.structs import replace
 
 from common import stats
 from common.engine import measure as engine
@@ -21,11 +22,11 @@ from common.machine.survey import survey_apart
 from common.pairs.contract import read_version
 from common.pairs.pair import Pair
 from common.record.outcome import FAILED, Verdict
-from common.record.result import PairResult, Row
+from common.record.result import CONTROL, Arm, PairResult, Row
 from common.show.words import text
 from common.xray.occupancy import WARP, Machine
 from search.examine import GEMM, Tell
-from search.history import NO_ROOM
+from search.history import NO_ROOM, Trial
 from search.space import Configuration, Problem, name_of
 
 CANDIDATE = Path(__file__).with_name("candidate.py")
@@ -35,14 +36,27 @@ DEFAULT, TORCH = "baseline", "library"  # what the engine calls that which is ti
 
 @dataclass(frozen=True)
 class Measured:
-    """bad: name -> (outcome, reason). seconds: of all others, of DEFAULT, CONTROL and TORCH, blocks of rounds."""
+    """died: name -> why its process ended. rows: name -> the engine's conclusion. arms: with DEFAULT and CONTROL."""
 
-    bad: dict[str, tuple[str, str]]
-    seconds: dict[str, list[list[float]]]
+    died: dict[str, str]
+    rows: dict[str, Row] = field(default_factory=dict)
+    arms: dict[str, Arm] = field(default_factory=dict)
 
-    def ratio(self, name: str, of: str = DEFAULT) -> stats.Estimate:
-        """Time of `of` / time of `name`."""
-        return stats.estimate(self.seconds[of], self.seconds[name])
+    @property
+    def control(self) -> stats.Estimate:
+        """Time of the default / time of the default again."""
+        return stats.estimate(self.arms[DEFAULT].seconds, self.arms[CONTROL].seconds)
+
+    def judged(self, trial: Trial) -> Trial:
+        """A trial that was compiled, with its time, or the reason why it has none."""
+        row = self.rows.get(trial.name)
+        if row and row.ratio and row.interval:
+            low, high = row.interval
+            return replace(trial, score=row.ratio, low=low, high=high, seconds=self.arms[trial.name].median_s)
+        if not row and trial.name not in self.died:
+            return trial
+        outcome, reason = (_outcome(row), text(row.reason)) if row else ("crashed", self.died[trial.name])
+        return replace(trial, outcome=outcome, reason=reason, score=0.0, low=0.0, high=0.0)
 
 
 def measured(
@@ -50,7 +64,7 @@ def measured(
     blocks: int = BLOCKS,
 ) -> Measured:  # fmt: skip
     """Measure all of them, also if a process dies. Raises ChildFailed where no configuration is the cause."""
-    left, died = {name_of(each): each for each in configurations}, dict[str, tuple[str, str]]()
+    left, died = {name_of(each): each for each in configurations}, dict[str, str]()
     info, limits = survey_apart(device)
     variables = {"TRITON_INTERPRET": "1"} if info["kind"] == "cpu" else {}
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
@@ -60,13 +74,14 @@ def measured(
             job = Job(pair, "default", device, info, limits, labels, labels, blocks, seed, reports_turns=True)
             hear = partial(_hear, turn, tell)
             try:
-                return concluded(worker.call(engine.measure_pair, job, environment=variables, on_progress=hear), died)
+                result = worker.call(engine.measure_pair, job, environment=variables, on_progress=hear)
+                return Measured(died, believed(result), result.arms)
             except worker.ChildFailed as death:
                 if turn[0] not in left:
                     raise
-                died[turn[0]] = ("crashed", str(death))
+                died[turn[0]] = str(death)
                 del left[turn[0]]
-    return Measured(died, {})
+    return Measured(died)
 
 
 def _hear(turn: list[str], tell: Tell, what: str, fraction: float) -> None:
@@ -88,16 +103,13 @@ def pair_of(folder: Path, problem: Problem, named: dict[str, Configuration], def
     return Pair("ch4", "gemm", versions[0], tuple(versions[1:]), sizes)
 
 
-def concluded(result: PairResult, died: dict[str, tuple[str, str]]) -> Measured:
-    """Raises ChildFailed where the default fails, or nothing could be timed."""
-    bad = dict(died)
+def believed(result: PairResult) -> dict[str, Row]:
+    """Name -> row. Raises ChildFailed where the default fails, or nothing could be timed."""
     for row in result.rows:
         is_default = row.reason and row.reason.facts.get("whose") == "baseline"
         if is_default or not (result.arms or row.verdict in FAILED):
             raise worker.ChildFailed(text(row.reason).replace("the baseline", "the default configuration"))
-        if row.interval is None:
-            bad[row.variant] = (_outcome(row), text(row.reason))
-    return Measured(bad, {label: arm.seconds for label, arm in result.arms.items() if label not in bad})
+    return {row.variant: row for row in result.rows}
 
 
 def _outcome(row: Row) -> str:

@@ -13,10 +13,13 @@ import os
 import urllib.error
 import urllib.request
 from http.client import HTTPException
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from common.pairs.user_error import UserError
-from search.history import History
+from search.history import History, Remark
 from search.proposers import ProposerError
 from search.space import Configuration, Space, brief, name_of
 
@@ -24,10 +27,6 @@ TIMEOUT_S = 120.0
 MOST_FAILURES = 3
 MOST_SHOWN = 60  # of the measured, the best; failures are told all
 MOST_BYTES = 1 << 20  # of an answer
-
-
-class ModelError(UserError):
-    """The environment does not say where a model is."""
 
 
 class Useless(Exception):
@@ -39,12 +38,12 @@ class Model:
 
     def __init__(self, space: Space, about: str, timeout_s: float = TIMEOUT_S) -> None:
         self._space, self._about, self._timeout_s = space, about, timeout_s
-        self._url, self._name = (os.environ.get(name, "") for name in ("OPENAI_BASE_URL", "OPENAI_MODEL"))
-        missing = [name for name in ("OPENAI_BASE_URL", "OPENAI_MODEL") if not os.environ.get(name)]
-        if missing:
-            raise ModelError(f"the model as proposer: {' and '.join(missing)} must be set in the environment")
+        names = "OPENAI_BASE_URL", "OPENAI_MODEL"
+        self._url, self._name = (os.environ.get(name, "") for name in names)
+        if missing := [name for name in names if not os.environ.get(name)]:
+            raise UserError(f"the model as proposer: {' and '.join(missing)} must be set in the environment")
         if not self._url.startswith(("http://", "https://")):
-            raise ModelError("OPENAI_BASE_URL must begin with http:// or https://")
+            raise UserError("OPENAI_BASE_URL must begin with http:// or https://")
 
     def propose(self, history: History, count: int) -> list[Configuration]:
         if len(history.names) >= len(self._space.valid):
@@ -55,17 +54,15 @@ class Model:
                 return self._accepted(history, count, parse(self._ask(history, count)))
             except Useless as error:
                 problem = str(error)
-                history.remark(problem)
+                history.add(Remark(problem))
         raise ProposerError(f"the model gave nothing to try, {MOST_FAILURES} times in a row; the last time: {problem}")
 
     def _accepted(self, history: History, count: int, proposed: list[Any]) -> list[Configuration]:
         """The proposals that can be tried; a remark for each of the others. Raises Useless if there are none."""
         tried, accepted = history.names, dict[str, Configuration]()
         for each in proposed[:count]:
-            why = self._space.problem_with(each)
-            why = why or ("tried before" if name_of(each) in tried else "")
-            if why:
-                history.remark(f"{json.dumps(each)[:200]}: {why}")
+            if why := self._space.problem_with(each) or "tried before" * (name_of(each) in tried):
+                history.add(Remark(f"{json.dumps(each)[:200]}: {why}"))
             else:
                 accepted[name_of(each)] = each
         if not accepted:
@@ -85,12 +82,10 @@ class Model:
                 return content(reply.read(MOST_BYTES))
         except urllib.error.HTTPError as error:
             raise Useless(f"the endpoint answered with status {error.code} ({error.reason})") from None
-        except TimeoutError:
-            raise Useless(f"no answer within {self._timeout_s:g} s") from None
         except (OSError, HTTPException) as error:
-            slow = isinstance(getattr(error, "reason", None), TimeoutError)
-            said = f"no answer within {self._timeout_s:g} s" if slow else f"the endpoint cannot be reached ({error})"
-            raise Useless(said) from None
+            slow = isinstance(getattr(error, "reason", error), TimeoutError)
+            late = f"no answer within {self._timeout_s:g} s"
+            raise Useless(late if slow else f"the endpoint cannot be reached ({error})") from None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -101,46 +96,61 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _DIRECT = urllib.request.build_opener(_NoRedirect)
 
 
+class Message(Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class Choice(Struct):
+    message: Message
+
+
+class Chat(Struct):
+    """An answer of the protocol; it may say more."""
+
+    choices: Annotated[list[Choice], Meta(min_length=1)]
+
+
+class Proposal(Struct, forbid_unknown_fields=True):
+    """All that a model may say."""
+
+    configurations: list[Any]
+
+
 def content(reply: bytes) -> str:
     """The text in an answer of the protocol. Raises Useless, also for a refusal."""
     try:
-        message = json.loads(reply)["choices"][0]["message"]
-        refusal, text = message.get("refusal"), message.get("content")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        message = msgspec.json.decode(reply, type=Chat).choices[0].message
+    except (msgspec.MsgspecError, RecursionError):
         raise Useless("the endpoint's answer is not that of a chat") from None
-    if refusal:
-        raise Useless(f"the model refused: {str(refusal)[:200]}")
-    if not isinstance(text, str) or not text.strip():
+    if message.refusal:
+        raise Useless(f"the model refused: {message.refusal[:200]}")
+    if not message.content or not message.content.strip():
         raise Useless("the model's answer is empty")
-    return text
+    return message.content
 
 
 def parse(text: str) -> list[Any]:
     """The list in {"configurations": [...]}, which must be all that was said. Raises Useless."""
     try:
-        said = json.loads(text)
-    except ValueError:
+        return msgspec.json.decode(text, type=Proposal).configurations
+    except msgspec.ValidationError:
+        raise Useless('the answer must be {"configurations": [...]} and nothing else') from None
+    except (msgspec.DecodeError, RecursionError):
         raise Useless(f"the answer is not JSON alone; it begins with {text.strip()[:80]!r}") from None
-    if not isinstance(said, dict) or said.keys() != {"configurations"} or not isinstance(said["configurations"], list):
-        raise Useless('the answer must be {"configurations": [...]} and nothing else')
-    return list(said["configurations"])
 
 
 def prompt(space: Space, about: str, history: History, count: int) -> str:
     """All that the model is told."""
     best = [f"{trial.score:.4f}  {brief(trial.configuration)}" for trial in history.measured[:MOST_SHOWN]]
     failed = [f"{name_of(trial.configuration)}: {trial.outcome} ({trial.reason})" for trial in history.failures]
-    example = json.dumps({"configurations": list(space.valid.values())[:1]})
-    return "\n".join(
-        [
-            f"Find the fastest configuration of a Triton kernel: {about}.",
-            "Each key and its values: " + json.dumps(space.axes),
-            f"Measured so far, best first (higher is better): {len(history.measured)}",
-            *best,
-            f"Failed so far: {len(failed)}",
-            *failed,
-            f"Refused so far: {len(history.remarks)}",
-            *history.remarks,
-            f"Propose {count} configurations that were not tried. Answer with JSON alone, of this form: {example}",
-        ]
-    )
+    example, remarks = json.dumps({"configurations": list(space.valid.values())[:1]}), history.of(Remark)
+    lines = [
+        f"Find the fastest configuration of a Triton kernel: {about}.",
+        f"Each key and its values: {json.dumps(space.axes)}",
+        f"Measured so far, best first (higher is better): {len(history.measured)}", *best,
+        f"Failed so far: {len(failed)}", *failed,
+        f"Refused so far: {len(remarks)}", *(remark.text for remark in remarks),
+        f"Propose {count} configurations that were not tried. Answer with JSON alone, of this form: {example}",
+    ]  # fmt: skip
+    return "\n".join(lines)

@@ -91,9 +91,8 @@ class Evolutionary:
         """log(score) of children as a ridge regression on values, and pairs of values, of those measured expects it."""
         measured = history.measured
         scores = np.log([max(trial.score, 1e-9) for trial in measured])
-        mine, theirs = _features(children), _features([trial.configuration for trial in measured])
-        names = {name: i for i, name in enumerate(sorted(set().union(*mine, *theirs)))}
-        x, known = (_matrix(rows, names) for rows in (mine, theirs))
+        x = _features(children + [trial.configuration for trial in measured])
+        x, known = np.split(x, [len(children)])
         weights = np.linalg.solve(known @ known.T + RIDGE * np.eye(len(scores)), scores - scores.mean())
         return x @ (known.T @ weights)
 
@@ -103,19 +102,12 @@ SEEDED: dict[str, Callable[[Space, int], Proposer]] = {
 }  # fmt: skip
 
 
-def _features(configurations: list[Configuration]) -> list[dict[str, float]]:
-    """Of each: its values, and all pairs of them."""
-    rows = []
+def _features(configurations: list[Configuration]) -> np.ndarray:
+    """(configurations, features): the weight of each value, and of each pair of values, that a configuration has."""
+    rows = list[dict[str, float]]()
     for each in configurations:
         values = [f"{axis} {value}" for axis, value in each.items()]
         pairs = {f"{one}, {other}": PAIR_WEIGHT for one, other in itertools.combinations(sorted(values), 2)}
         rows.append({**dict.fromkeys(values, 1.0), **pairs})
-    return rows
-
-
-def _matrix(rows: list[dict[str, float]], names: dict[str, int]) -> np.ndarray:
-    matrix = np.zeros((len(rows), len(names)))
-    for row, features in zip(matrix, rows, strict=True):
-        for name, value in features.items():
-            row[names[name]] = value
-    return matrix
+    names = sorted(set().union(*rows))
+    return np.array([[row.get(name, 0.0) for name in names] for row in rows])

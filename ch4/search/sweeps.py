@@ -3,23 +3,22 @@
 import argparse
 import math
 import random
-from dataclasses import asdict
 
 import numpy as np
+from msgspec.structs import replace
 
 from common.machine.device import default_device
 from common.pairs.user_error import UserError
 from common.record.files import RecordError
-from common.record.result import CONTROL
 from common.show.console import make_console, print_wrapped
-from common.xray.occupancy import Machine
+from common.stats import Estimate
 from search import show
-from search.examine import Bar
-from search.generations import Replay, search
-from search.history import History, Trial
+from search.examine import Bar, Tell
+from search.generations import search
+from search.history import MEASURED, History, Trial
 from search.measure import FINAL_BLOCKS, measured
 from search.proposers import SEEDED
-from search.space import ADDED, Configuration, Problem, Space, brief, name_of
+from search.space import ADDED, Configuration, Space, brief, name_of
 
 NEAR = 0.98  # of a sweep's best: what a search is to reach
 
@@ -27,7 +26,7 @@ NEAR = 0.98  # of a sweep's best: what a search is to reach
 def compare(found: History, sweep: History, device: str | None, bar: Bar) -> int:
     """How near a search's best is to a sweep's, and its share of evaluations. Raises UserError, ChildFailed."""
     for key in ("searched", "problem", "machine", "default"):
-        if found.about.get(key) != sweep.about.get(key):
+        if getattr(found.about, key) != getattr(sweep.about, key):
             raise UserError(f"--compare: two histories of different searches: their {key} differs")
     space, trials = recorded(sweep)
     if not found.measured:
@@ -39,12 +38,13 @@ def compare(found: History, sweep: History, device: str | None, bar: Bar) -> int
     device = device or default_device()
     if mine == theirs:
         said = "the same configuration: 100 %"
-    elif sweep.about["searched"] == "time" and device != "cpu":
+    elif sweep.about.searched == "time" and device != "cpu":
         with bar() as tell:
-            times = measured(Problem(**sweep.about["problem"]), [mine], theirs, device, 0, tell, FINAL_BLOCKS)
-        if name_of(mine) in times.bad:
-            raise UserError(f"--compare: {brief(mine)}: {' '.join(times.bad[name_of(mine)])}")
-        share, control = (show.ratio(asdict(times.ratio(name))) for name in (name_of(mine), CONTROL))
+            times = measured(sweep.about.problem, [mine], theirs, device, 0, tell, FINAL_BLOCKS)
+        anew = times.judged(Trial(mine, 0, MEASURED))
+        if anew.outcome != MEASURED:
+            raise UserError(f"--compare: {brief(mine)}: {anew.outcome} {anew.reason}")
+        share, control = map(show.interval, (Estimate(anew.score, anew.low, anew.high), times.control))
         said = f"the search's best over the sweep's: {share}; the sweep's over itself (A/A control): {control}"
     elif name_of(mine) not in trials:
         raise UserError("--compare: the sweep did not try the search's best: compare on a GPU, or sweep anew")
@@ -57,9 +57,8 @@ def compare(found: History, sweep: History, device: str | None, bar: Bar) -> int
 
 def recorded(sweep: History) -> tuple[Space, dict[str, Trial]]:
     """(space, name -> trial) of a whole sweep, in the space of its time. Raises RecordError."""
-    problem, machine = Problem(**sweep.about["problem"]), Machine(**sweep.about["machine"])
     trials = {trial.name: trial for trial in sweep.trials}
-    spaces = [Space.of(problem, machine, without) for without in ({}, ADDED)]
+    spaces = [Space.of(sweep.about.problem, sweep.about.machine, without) for without in ({}, ADDED)]
     space = next((space for space in spaces if space.valid.keys() <= trials.keys()), spaces[0])
     missing = space.valid.keys() - trials.keys()
     if missing or not sweep.measured:
@@ -69,7 +68,7 @@ def recorded(sweep: History) -> tuple[Space, dict[str, Trial]]:
 
 def older(sweep: History, space: Space) -> str:
     """A line if a sweep covers an older, smaller space than a search has now; empty if it covers that."""
-    now = Space.of(Problem(**sweep.about["problem"]), Machine(**sweep.about["machine"]))
+    now = Space.of(sweep.about.problem, sweep.about.machine)
     lacking = [f"{axis} {value}" for axis in now.axes for value in now.axes[axis] if value not in space.axes[axis]]
     if not lacking:
         return ""
@@ -100,7 +99,7 @@ def replay(sweep: History, args: argparse.Namespace, bar: Bar) -> int:
     needed.sort()
     reached = np.isfinite(needed).mean()
     usual, longest = (f"{needed[i]:.0f}" if math.isfinite(needed[i]) else "never" for i in (len(needed) // 2, -1))
-    default = share_of(sweep.about["default"], trials)
+    default = share_of(sweep.about.default, trials)
     for text in (
         f"{args.proposer}: {most} of {len(trials)} evaluations ({most / len(trials):.1%}), {args.seeds} seeds",
         f"share of the sweep's best: worst {low:.4f}, a tenth below {tenth:.4f}, median {middle:.4f}",
@@ -116,6 +115,10 @@ def shares_by_evaluation(space: Space, trials: dict[str, Trial], proposer: str, 
 
     A default that was found by reasoning would be most of what the search seems to find.
     """
-    kept, (first,) = History({}), random.Random(f"begin {seed}").sample(list(space.valid.values()), 1)
-    search(kept, space, SEEDED[proposer](space, seed), Replay(trials), first, most, math.inf, lambda *_: None)
+
+    def look_up(configurations: list[Configuration], generation: int, tell: Tell) -> list[Trial]:
+        return [replace(trials[name_of(each)], generation=generation) for each in configurations]
+
+    kept, (first,) = History(None), random.Random(f"begin {seed}").sample(list(space.valid.values()), 1)
+    search(kept, space, SEEDED[proposer](space, seed), look_up, first, most, math.inf, lambda *_: None)
     return np.array([trial.score for trial in kept.trials]) / max(trial.score for trial in trials.values())

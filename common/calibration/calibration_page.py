@@ -1,5 +1,6 @@
 """The checks of calibrations as Markdown for a README."""
 
+from dataclasses import astuple
 from pathlib import Path
 
 from common.calibration.findings import Findings
@@ -22,7 +23,4 @@ def markdown(calibrations: list[tuple[Path, Findings]], hashes: dict[str, str]) 
 
 def rows(findings: Findings, passed: str, failed: str) -> list[list[str]]:
     """One row per check, with its verdict in these words."""
-    return [
-        [check.check, check.condition, str(check.runs), check.found, check.accepted, passed if check.passed else failed]
-        for check in findings.checks
-    ]
+    return [[*map(str, astuple(check)[:-1]), passed if check.passed else failed] for check in findings.checks]

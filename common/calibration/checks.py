@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from statistics import median
 
+import numpy as np
+
 from common import stats
 from common.calibration.findings import SCHEMA, Check, Findings, KnownTimes, Run, Spin, VariantResult
 from common.record.files import CONVERT, Format, RecordError
@@ -44,20 +46,15 @@ def judge(findings: Findings) -> list[Check]:
         doubted = (result.reason == Cause.CONTRADICTED_ALONE for result in alone)
         checks.append(_share("a run alone contradicts", ALONE, doubted, most=DOUBTED))
     checks.append(_share("an empty call gets no ratio", "quiet", map(_gave_no_ratio, findings.nothing), 1))
-    return [*checks, _own_cost(times, call_cost), *_clocks(times.spins), *_reads(times), _copies(findings.copies)]
+    check, found = "a call costs little besides its repetitions", f"as much as {call_cost:.2f}"
+    checks.append(Check(check, "quiet", len(times.one_s), found, f"at most {OWN_COST}", call_cost <= OWN_COST))
+    return [*checks, *_clocks(times.spins), *_reads(times), _copies(findings.copies)]
 
 
 def own_cost(times: KnownTimes) -> float:
     """The cost of a call without its repetitions, expressed in repetitions."""
     one_s, many_s = median(times.one_s), median(times.many_s)
     return (times.many - 1) * one_s / (many_s - one_s) - 1
-
-
-def _own_cost(times: KnownTimes, call_cost: float) -> Check:
-    check = "a call costs little besides its repetitions"
-    return Check(
-        check, "quiet", len(times.one_s), f"as much as {call_cost:.2f}", f"at most {OWN_COST}", call_cost <= OWN_COST
-    )
 
 
 def _claims_difference(run: Run) -> bool:
@@ -86,18 +83,13 @@ def _share(check: str, condition: str, hits: Iterable[bool], least: float = 0, m
     return Check(check, condition, len(came), f"{sum(came)} ({share:.1%})", accepted, least <= share <= most)
 
 
-def _clocks(spins: Iterable[Spin]) -> list[Check]:
+def _clocks(spins: list[Spin]) -> list[Check]:
     """For each independent clock: the median error at every length of spin."""
-    errors: dict[str, list[float]] = {}
-    samples = sum(len(spin.read_s) for spin in spins)
-    for spin in spins:
-        for clock, true_s in spin.true_s.items():
-            ratios = [read / true for read, true in zip(spin.read_s, true_s, strict=True)]
-            errors.setdefault(clock, []).append(median(ratios) - 1)
-    checks, accepted = [], f"within {OFF:.0%}"
-    for clock, off in errors.items():
-        errors_text, passed = f"{min(off):+.2%} to {max(off):+.2%}", max(map(abs, off)) <= OFF
-        checks.append(Check(f"a spin is as long as by {clock}", "quiet", samples, errors_text, accepted, passed))
+    checks, samples = [], sum(len(spin.read_s) for spin in spins)
+    for clock in dict.fromkeys(clock for spin in spins for clock in spin.true_s):
+        off = [float(np.median(np.divide(spin.read_s, spin.true_s[clock]))) - 1 for spin in spins]
+        check, found = f"a spin is as long as by {clock}", f"{min(off):+.2%} to {max(off):+.2%}"
+        checks.append(Check(check, "quiet", samples, found, f"within {OFF:.0%}", max(map(abs, off)) <= OFF))
     return checks
 
 

@@ -3,14 +3,16 @@
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from common.hardware.sheet import Sheet
 from common.show.formats import bandwidth, binary, seconds
 
 INSIDE, CACHE, MEMORY, OUTSIDE = "#FFFFFF", "#D6EBF7", "#F8E3B8", "#E4E4E4"  # light tints of the course's colours
-BOX, GAP = 0.9, 0.8  # heights: a box; an arrow with its label
-ONE, CHIP, EDGE = 7.4, 10.0, 14.0  # right edges: the first processor, the chip, what is outside
+BOX, STEP = 0.9, 1.7  # heights: a box; a box and the arrow with its label above it
+ONE, CHIP = 7.4, 10.0  # right edges: the first processor, the chip
+ARROW = {"arrowstyle": "<->", "shrinkA": 0, "shrinkB": 0}
+Box = tuple[float, float, float, float, str, str]  # left, bottom, width, height, text, colour
 
 
 def facts(sheet: Sheet) -> dict[str, Any]:
@@ -35,24 +37,26 @@ def diagram(sheet: Sheet) -> Figure:
     sizes = caches(sheet)
     nearest, shared = list(sizes)[:-1], [*list(sizes)[-1:], "DRAM"]
     sizes["DRAM"] = facts(sheet)["memory"]
-    height = 0.6 + BOX + (len(nearest) + len(shared)) * (BOX + GAP)
-    figure = Figure(figsize=(8.0, 0.55 * height + 0.4), layout="constrained")
+    figure = Figure(figsize=(8.0, 1.2 + 0.55 * STEP * len(sizes)), layout=ConstrainedLayoutEngine(w_pad=0.15))
     axes = figure.subplots()
-    outside = _link_texts(sheet)
-    axes.set(xlim=(-0.1, (EDGE if outside else CHIP) + 0.1), ylim=(-0.1, height + 0.1), title=_title(sheet))
+    axes.set_title(_title(sheet))
     axes.axis("off")
-    below = height - 0.6 - BOX - len(nearest) * (BOX + GAP)
-    _processors(axes, sheet, below, height)
-    for place, name in enumerate([*nearest, *shared]):
-        y = height - 0.5 - BOX - place * (BOX + GAP) - (name in shared) * 0.1
-        _arrow(axes, (1.0, y), (1.0, y - GAP), _level_text(sheet.levels.get(name, {})))
-        left, width = (0.2, ONE - 0.4) if name in nearest else (0.0, CHIP)
-        text = f"{'L1 and shared memory' if name == 'L1' else name}: {binary(sizes[name])}"
-        _box(axes, (left, y - GAP - BOX, width, BOX), text, MEMORY if name == "DRAM" else CACHE)
-    for place, text in enumerate(outside):
-        y = place * 2 * BOX
-        _box(axes, (CHIP + 0.7, y, EDGE - CHIP - 0.7, 1.6 * BOX), text, OUTSIDE, fontsize=8)
-        _arrow(axes, (CHIP, y + BOX / 2), (CHIP + 0.7, y + BOX / 2))
+    axes.use_sticky_edges = False
+    axes.margins(0.02)
+    name, boxes = _processors(sheet, -STEP * len(nearest))
+    for place, level in enumerate([*nearest, *shared], 1):
+        y, (left, right) = -STEP * place - 0.2 * (level in shared), (0.2, ONE - 0.2) if level in nearest else (0, CHIP)
+        text = f"{'L1 and shared memory' if level == 'L1' else level}: {binary(sizes[level])}"
+        boxes.append((left, y, right - left, BOX, text, MEMORY if level == "DRAM" else CACHE))
+        axes.annotate("", (1, y + BOX), (1, y + STEP), arrowprops=ARROW)
+        axes.text(1.25, y + (BOX + STEP) / 2, _level_text(sheet.levels.get(level, {})), va="center", fontsize=9)
+    axes.text(ONE / 2, BOX + 0.15, name, ha="center", va="bottom")
+    for place, text in enumerate(_link_texts(sheet)):
+        at, colour = y + BOX / 2 + place * STEP, {"facecolor": OUTSIDE, "boxstyle": "square,pad=0.6"}
+        axes.annotate(text, (CHIP, at), (CHIP + 0.8, at), va="center", fontsize=8, bbox=colour, arrowprops=ARROW)
+    lefts, bottoms, widths, heights, texts, colours = zip(*boxes, strict=True)
+    bars = axes.bar(lefts, heights, widths, bottoms, align="edge", color=colours, edgecolor="black", linewidth=0.8)
+    axes.bar_label(bars, texts, label_type="center")
     return figure
 
 
@@ -62,8 +66,8 @@ def _title(sheet: Sheet) -> str:
     return f"{device['name']}{threads}, {sheet.environment['date'][:10]}"
 
 
-def _processors(axes: Any, sheet: Sheet, bottom: float, top: float) -> None:
-    """The first processor with its parts and its caches; beside it as many others as fit."""
+def _processors(sheet: Sheet, lowest: float) -> tuple[str, list[Box]]:
+    """The first processor's name, it and its parts; beside it as many others as fit. `lowest`: of the boxes in it."""
     values = facts(sheet)
     if sheet.environment["device"]["kind"] == "cpu":
         name, count, parts = "core", values["cores"], ["registers and vector units"]
@@ -72,13 +76,11 @@ def _processors(axes: Any, sheet: Sheet, bottom: float, top: float) -> None:
         registers = binary(4 * values["registers per SM, of 32 bits"])
         parts = [f"{values['warps per SM']} warps of 32 lanes", f"registers: {registers}"]
     others = {ONE + 0.2: 2, ONE + 1.0: "...", CHIP - 0.7: count} if count > 3 else {ONE + 0.2: 2} if count == 2 else {}
-    for x, text in others.items():
-        _box(axes, (x, bottom, 0.7, top - bottom), str(text), INSIDE if text != "..." else "none")
-    _box(axes, (0, bottom, ONE, top - bottom), "", INSIDE)
-    axes.text(ONE / 2, top - 0.27, f"{name} 1 of {count}", ha="center", va="center")
-    width = (ONE - 0.3) / len(parts)
-    for place, text in enumerate(parts):
-        _box(axes, (0.2 + place * width, top - 0.5 - BOX, width - 0.1, BOX), text, INSIDE)
+    bottom, height, width = lowest - 0.2, BOX + 0.8 - lowest, (ONE - 0.3) / len(parts)
+    boxes: list[Box] = [(0, bottom, ONE, height, "", INSIDE)]
+    boxes += [(x, bottom, 0.7, height, str(text), "none" if text == "..." else INSIDE) for x, text in others.items()]
+    boxes += [(0.2 + place * width, 0, width - 0.1, BOX, text, INSIDE) for place, text in enumerate(parts)]
+    return f"{name} 1 of {count}", boxes
 
 
 def _level_text(level: dict[str, Any]) -> str:
@@ -100,15 +102,3 @@ def _link_texts(sheet: Sheet) -> list[str]:
         to, back = rates["host to device, pinned"], rates["device to host, pinned"]
         texts.append(f"host, pinned memory\nto the GPU {to}\nfrom it {back}")
     return texts
-
-
-def _box(axes: Any, place: tuple[float, float, float, float], text: str, color: str, fontsize: float = 10) -> None:
-    """`place`: left, bottom, width, height."""
-    x, y, width, height = place
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=color, edgecolor="black", linewidth=0.8))
-    axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize=fontsize)
-
-
-def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float], text: str = "") -> None:
-    axes.annotate("", end, start, arrowprops={"arrowstyle": "<->", "shrinkA": 0, "shrinkB": 0})
-    axes.text(start[0] + 0.25, (start[1] + end[1]) / 2, text, va="center", fontsize=9)

@@ -30,10 +30,8 @@ def links() -> list[dict[str, Any]]:
 
 
 def _link(one: Any, other: Any) -> str:
-    if (
-        query_nvml(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
-        == pynvml.NVML_P2P_STATUS_OK
-    ):
+    status = query_nvml(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
+    if status == pynvml.NVML_P2P_STATUS_OK:
         count = active_nvlinks(one)
         return f"NVLink, {count} links of each GPU" if count else "NVLink"
     return WAYS.get(query_nvml(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not reported by NVML")

@@ -26,16 +26,14 @@ def rate(per_s: float | None) -> str:
 def print_sheet(sheet: Sheet, console: Console) -> None:
     """Print all of a sheet except its curves."""
     device = sheet.environment["device"]
-    title = (
-        f"{device['name']}, measured {sheet.environment['date'][:10]}, torch {sheet.environment['versions']['torch']}"
-    )
+    when, torch = sheet.environment["date"][:10], sheet.environment["versions"]["torch"]
+    title = f"{device['name']}, measured {when}, torch {torch}"
     facts = [[fact["name"], value(fact).replace(" ", TIE), fact["source"]] for fact in sheet.facts]
     print_table(title, ("fact", "value", "source"), facts, console)
     headings, levels = level_rows(sheet)
     print_table("levels of the memory hierarchy, in GB/s", headings, levels, console, whole_cells=True)
-    loops = [
-        [name, rate(points[0][1]), binary(points[0][0])] for name, points in sheet.bandwidth.items() if len(points) == 1
-    ]
+    curves = sheet.bandwidth.items()
+    loops = [[name, rate(points[0][1]), binary(points[0][0])] for name, points in curves if len(points) == 1]
     print_table("loops of STREAM", ("loop", "GB/s", "working set"), loops, console)
     print_limits(device, sheet.limits, console)
     sizes = sorted({size for points in sheet.transfers.values() for size, _ in points})

@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -189,3 +190,30 @@ def test_both_versions_agree_with_the_oracle_at_odd_sizes(number, version, part)
     else:
         assert (row.verdict, row.ratio) == ("verified", None), reason_of(row)
         assert has_gpu() or "triton" not in version.imports or "interpreter" in reason_of(row)
+
+
+# Helpers that several chapters have
+
+
+def test_chapters_compile_a_library_alike():
+    """A chapter imports from itself alone, so the text stands in each."""
+    texts = {path.read_text(encoding="utf-8") for path in ROOT.glob("ch[0-9]*/compiled.py")}
+    assert len(texts) == 1
+
+
+def test_a_library_is_compiled_once_for_each_shape_order_and_mode(monkeypatch):
+    compiled = load(ROOT / "ch3/compiled.py").compiled
+    calls = []
+    monkeypatch.setattr(torch, "compile", lambda function, **given: calls.append(given) or (lambda: function))
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)
+    same = {"stride": lambda: (1,), "dtype": torch.float32, "is_cuda": True}
+    small, large = (SimpleNamespace(shape=(n,), numel=lambda n=n: n, **same) for n in (128, 1 << 20))
+    assert compiled(abs, small) is compiled(abs, small)
+    for like, more in ((large, {}), (small, {"mode": "max-autotune"}), (large, {"mode": "max-autotune"})):
+        compiled(abs, like, **more)
+    compiled(abs, torch.ones(1), options=(("a", 1),))
+    found = [(given["mode"], given["options"], given["disable"]) for given in calls]
+    assert found == [
+        (None, None, False), (None, None, False), ("max-autotune", None, True), ("max-autotune", None, False),
+        (None, {"a": 1}, True),
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ import threading
 import time
 from argparse import Namespace
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations, count
@@ -19,6 +19,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
+from msgspec import structs
 
 from common.isolation import worker
 from common.pairs.pair import ROOT
@@ -26,6 +27,7 @@ from common.pairs.user_error import UserError
 from common.record.files import RecordError
 from common.record.outcome import WITH_SPEEDUP
 from common.show.console import make_console
+from common.stats import Estimate
 from common.xray.occupancy import MACHINES
 
 pytest.importorskip("triton")
@@ -33,7 +35,7 @@ import gemm
 import tune as command_line
 from search import generations, history, measure, model, show, sweeps
 from search.examine import examine, examined
-from search.history import History, Trial
+from search.history import About, Final, History, Remark, Repeat, Trial
 from search.proposers import SEEDED, Evolutionary, ProposerError, Shuffled
 from search.space import ADDED, Problem, Space, name_of, predict
 
@@ -42,10 +44,8 @@ pytestmark = pytest.mark.rest  # a program beside the pairs
 H100, A100 = MACHINES["sm_90"], MACHINES["sm_80"]
 PROBLEM = Problem(4096, 4096, 4096, "float16", "leaky_relu")
 TINY = {**gemm.DEFAULT, "BLOCK_M": 64, "BLOCK_N": 64, "WARPS": 4}
-ABOUT = {
-    "schema": 1, "searched": "time", "problem": asdict(PROBLEM), "machine": json.loads(json.dumps(asdict(H100))),
-    "default": gemm.DEFAULT, "proposer": "exhaustive", "seed": 0,
-}  # fmt: skip
+ABOUT = About("time", PROBLEM, H100, gemm.DEFAULT, "exhaustive", 0)
+BY_EVOLUTION = structs.replace(ABOUT, proposer="evolutionary")
 
 
 @cache
@@ -83,16 +83,16 @@ def tried(configuration, score, generation=0):
 
 
 def table(scores, dies_in=None):
-    """A bench that looks scores up, and may be killed."""
+    """What looks scores up, and may be killed."""
 
     def score(configurations, generation, tell):
         tell("looking", 0.5)
         if generation == dies_in:
             raise KeyboardInterrupt
         trials = [tried(each, scores[name_of(each)], generation) for each in configurations]
-        return trials, {"ratio": 1.001, "low": 0.998, "high": 1.004}
+        return [*trials, Repeat(1.001, 0.998, 1.004)]
 
-    return SimpleNamespace(score=score)
+    return score
 
 
 def searched(kept, proposer, scores, most=60, budget_s=math.inf, dies_in=None):
@@ -199,9 +199,9 @@ def test_the_kernel_multiplies(run_on, variant, shape, activation, turned):
 
 
 def test_a_history_is_read_as_it_was_written(kept):
-    kept.add([tried(gemm.DEFAULT, 1.0), tried(TINY, None)], {"ratio": 1.0, "low": 0.9, "high": 1.1})
-    kept.remark("what was refused")
-    kept.conclude({"configuration": TINY})
+    one = Estimate(1.0, 0.9, 1.1)
+    kept.add(tried(gemm.DEFAULT, 1.0), tried(TINY, None), Repeat(1.0, 0.9, 1.1), Remark("what was refused"))
+    kept.add(Final(TINY, one, one, "same", "", {"default": 1e-3}))
     again = history.opened(kept.path, ABOUT)
     assert again == kept
     assert [trial.outcome for trial in again.failures] == ["wrong"]
@@ -211,22 +211,22 @@ def test_recorded_histories_are_read():
     for path in (ROOT / "recorded").glob("*/ch4_s*.jsonl"):
         kept, text = history.read(path), path.read_text()
         lines = [text.count(f'"kind": "{kind}"') for kind in ("trial", "repeat")]
-        assert [len(kept.trials), len(kept.controls)] == lines
-        assert show.best_of(kept) == kept.final["configuration"]
+        assert [len(kept.trials), len(kept.of(Repeat))] == lines
+        assert show.best_of(kept) == kept.final.configuration
 
 
 def test_a_line_that_was_cut_off_is_dropped(kept):
-    kept.add([tried(gemm.DEFAULT, 1.0), tried(TINY, 0.9)])
+    kept.add(tried(gemm.DEFAULT, 1.0), tried(TINY, 0.9))
     kept.path.write_text(kept.path.read_text()[:-40])
     again = history.opened(kept.path, ABOUT)
     assert [trial.name for trial in again.trials] == [name_of(gemm.DEFAULT)]
-    again.add([tried(TINY, 0.9)])
+    again.add(tried(TINY, 0.9))
     assert len(history.read(kept.path).trials) == 2
 
 
 def test_another_search_s_history_is_refused(kept):
     with pytest.raises(RecordError, match="of another search: its seed is 0, not 1"):
-        history.opened(kept.path, {**ABOUT, "seed": 1})
+        history.opened(kept.path, structs.replace(ABOUT, seed=1))
 
 
 def test_a_history_that_could_not_be_read_back_is_refused(tmp_path):
@@ -319,7 +319,7 @@ def bench(monkeypatch, tmp_path):
     monkeypatch.setattr(measure, "survey_apart", lambda device: ({"kind": "cpu"}, {}))
     monkeypatch.setattr(generations, "examined", lambda _, these, *rest: [tried(each, 0.5) for each in these])
     problem = Problem(16, 16, 16, "float16", "relu")
-    return lambda default=3: generations.Gpu(problem, H100, "cpu", staged(default), 0)
+    return lambda default=3: generations.Bench(problem, H100, staged(default), "cpu")
 
 
 def staged(stages):
@@ -327,7 +327,7 @@ def staged(stages):
 
 
 def test_every_configuration_is_verified_and_timed_whatever_becomes_of_the_others(bench):
-    trials, control = bench().score([*map(staged, range(4, 10))], 0, quiet)
+    *trials, control = bench().score([*map(staged, range(4, 10))], 0, quiet)
     expected = [
         ("crashed", "killed by SIGSEGV"), ("out of resources", "shared memory"),
         ("does not run", "ValueError: no such"),
@@ -337,15 +337,17 @@ def test_every_configuration_is_verified_and_timed_whatever_becomes_of_the_other
         assert (trial.outcome, text in trial.reason, trial.score) == (outcome, True, 0), trial
     assert trials[0].outcome == "measured"
     assert 0 < trials[0].low <= trials[0].score <= trials[0].high < 1  # it is interpreted
-    assert 0 < control["low"] <= control["ratio"] <= control["high"] < math.inf
+    assert 0 < control.low <= control.ratio <= control.high < math.inf
 
 
-def test_the_best_is_measured_anew(bench, monkeypatch):
+def test_the_best_is_measured_anew(bench, kept, monkeypatch):
     monkeypatch.setattr(generations, "FINAL_BLOCKS", measure.BLOCKS)
-    final = bench().final(History(ABOUT, trials=[tried(staged(3), 1.0), tried(staged(8), 2.0)]), quiet)
-    assert (final["configuration"], final["verdict"] in WITH_SPEEDUP) == (staged(3), True)
-    assert final["seconds"].keys() == {name_of(staged(3)), "default", "torch"}
-    assert [final[key].keys() for key in ("over_default", "repeat", "over_torch")] == [{"ratio", "low", "high"}] * 3
+    kept.add(tried(staged(3), 1.0), tried(staged(8), 2.0))
+    kept.add(*bench().final(kept, quiet))
+    final = history.read(kept.path).final
+    assert (final.configuration, final.verdict in WITH_SPEEDUP) == (staged(3), True)
+    assert final.seconds.keys() == {name_of(staged(3)), "default", "torch"}
+    assert all(found.low <= found.ratio <= found.high for found in (final.over_default, final.repeat, final.over_torch))
 
 
 def test_a_default_that_is_wrong_ends_the_search(bench):
@@ -364,10 +366,10 @@ def test_on_a_gpu_what_is_wrong_gets_no_time():
     machine, problem = measure.machine_of("cuda:0"), Problem(2048, 2048, 2048, "float16", "relu")
     default = Space.of(problem, machine).nearest(gemm.DEFAULT)
     both = [default, {**default, "BLOCK_M": 256, "BLOCK_N": 256, "BLOCK_K": 128, "STAGES": 4}]
-    (good, bad), control = generations.Gpu(problem, machine, "cuda:0", default, 0).score(both, 0, quiet)
+    good, bad, control = generations.Bench(problem, machine, default, "cuda:0").score(both, 0, quiet)
     assert (good.outcome, bad.outcome) == ("measured", "out of resources")
     assert good.low <= good.score <= good.high
-    assert control["low"] <= control["ratio"] <= control["high"]
+    assert control.low <= control.ratio <= control.high
 
 
 # A model behind a server that speaks the protocol
@@ -418,7 +420,7 @@ def proposed(kept, count, about=""):
 
 
 def test_a_model_proposes(serve):
-    kept = History(ABOUT, trials=[tried(gemm.DEFAULT, 1.0), tried({**TINY, "STAGES": 4}, None)])
+    kept = History(ABOUT, [tried(gemm.DEFAULT, 1.0), tried({**TINY, "STAGES": 4}, None)])
     asked = serve(proposal(TINY))
     assert proposed(kept, 4, "a product") == [TINY]
     ((path, key, body),) = asked
@@ -439,15 +441,15 @@ def test_a_model_proposes(serve):
 def test_a_useless_answer_is_told_to_the_model_and_asked_again(serve, answer, says):
     kept, asked = History(ABOUT), serve(answer, proposal(TINY))
     assert proposed(kept, 2) == [TINY]
-    assert says in kept.remarks[-1] and says in asked[1][2]["messages"][0]["content"]
+    assert says in kept.of(Remark)[-1].text and says in asked[1][2]["messages"][0]["content"]
 
 
 def test_what_is_wrong_with_one_proposal_does_not_cost_the_others(serve):
-    kept = History(ABOUT, trials=[tried(gemm.DEFAULT, 1.0)])
+    kept = History(ABOUT, [tried(gemm.DEFAULT, 1.0)])
     serve(proposal({**TINY, "WARPS": 5}, gemm.DEFAULT, but_for(WARPS=4), TINY, TINY))
     assert proposed(kept, 5) == [TINY]
-    said = zip(kept.remarks, ("WARPS must be one of 4, 8", ": tried before", "would spill"), strict=True)
-    assert all(text in remark for remark, text in said)
+    said = zip(kept.of(Remark), ("WARPS must be one of 4, 8", ": tried before", "would spill"), strict=True)
+    assert all(text in remark.text for remark, text in said)
 
 
 def test_a_model_that_gives_nothing_ends_the_search(serve):
@@ -549,7 +551,7 @@ def test_a_search_without_a_gpu(tmp_path, monkeypatch, here):
 
 @pytest.fixture
 def sweep(kept):
-    kept.add(tried(space().valid[name], score) for name, score in landscape(1).items())
+    kept.add(*(tried(space().valid[name], score) for name, score in landscape(1).items()))
     return kept
 
 
@@ -586,7 +588,7 @@ def test_a_search_that_never_comes_near(sweep, capsys):
 
 
 def test_a_part_of_a_sweep_is_none(kept):
-    kept.add([tried(TINY, 1.0)])
+    kept.add(tried(TINY, 1.0))
     with pytest.raises(RecordError, match="no whole sweep"):
         sweeps.recorded(kept)
 
@@ -594,7 +596,7 @@ def test_a_part_of_a_sweep_is_none(kept):
 def of_older_space(sweep):
     """The sweep without the values that axes have got since."""
     known = Space.of(PROBLEM, H100, ADDED).valid
-    return replace(sweep, trials=[trial for trial in sweep.trials if trial.name in known])
+    return replace(sweep, lines=[trial for trial in sweep.trials if trial.name in known])
 
 
 def test_a_sweep_of_an_older_space_is_replayed_in_that_space(sweep, capsys):
@@ -605,26 +607,26 @@ def test_a_sweep_of_an_older_space_is_replayed_in_that_space(sweep, capsys):
     for path in (ROOT / "recorded").glob("*/ch4_sweep.jsonl"):
         older, trials = sweeps.recorded(history.read(path))
         assert older.valid.keys() <= trials.keys()
-    old.trials.pop()
+    old.lines.pop()
     with pytest.raises(RecordError, match="no whole sweep: 757 of 2100 were not tried"):
         sweeps.recorded(old)
 
 
 def test_a_best_that_an_older_sweep_did_not_try_is_said(sweep, capsys):
     best = next(trial for trial in sweep.measured if trial.configuration["WARPS"] == 16)
-    found = History({**ABOUT, "proposer": "evolutionary"}, trials=[best])
+    found = History(BY_EVOLUTION, [best])
     with pytest.raises(UserError, match="the sweep did not try the search's best"):
         sweeps.compare(found, of_older_space(sweep), "cpu", no_bar)
 
 
 def test_a_search_is_compared_with_a_sweep(sweep, capsys):
     second = sweep.measured[1]
-    found = History({**ABOUT, "proposer": "evolutionary"}, trials=[second])
+    found = History(BY_EVOLUTION, [second])
     assert sweeps.compare(found, sweep, "cpu", no_bar) == 0
     text, ratio = capsys.readouterr().out, second.score / sweep.measured[0].score
     assert f"{ratio:.4f}x" in text and f"evaluations: 1 of {len(space().valid)}" in text
     with pytest.raises(UserError, match="their problem differs"):
-        sweeps.compare(History({**ABOUT, "problem": {}}), sweep, "cpu", no_bar)
+        sweeps.compare(History(structs.replace(ABOUT, problem=replace(PROBLEM, m=1))), sweep, "cpu", no_bar)
 
 
 def test_the_table_has_the_default_wherever_it_ranks(capsys):
@@ -646,12 +648,13 @@ def test_the_report_fits_a_terminal(width, monkeypatch, capsys):
     assert [interval for interval in intervals if not any(interval in line for line in lines)] == []
 
 
-def test_the_report_says_the_noise_beside_the_win():
+def test_the_report_says_the_noise_beside_the_win(monkeypatch, capsys):
     kept = searched(History(ABOUT), Shuffled(space(), 0), landscape(0), 24)
-    one = {"ratio": 1.02, "low": 1.01, "high": 1.03}
-    kept.final = {"configuration": TINY, "over_default": one, "repeat": {**one, "ratio": 1.0}, "over_torch": one,
-                  "verdict": "unsure", "reason": ""}  # fmt: skip
-    report = "\n".join(show.lines(kept, space()))
+    one = Estimate(1.02, 1.01, 1.03)
+    kept.add(Final(TINY, one, replace(one, ratio=1.0), "unsure", "", {}, one))
+    monkeypatch.setenv("COLUMNS", "200")
+    show.print_report(kept, space(), make_console())
+    report = capsys.readouterr().out
     texts = [
         "best over default: 1.0200x (1.0100 to 1.0300): unsure", "default over itself (A/A control): 1.0000x",
         "A/A control of 2 generations: the default was 1.0010 to 1.0010 of itself",

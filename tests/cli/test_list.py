@@ -244,5 +244,15 @@ def test_the_help_of_programs_fits_80_columns(words):
 def test_make_help_fits_80_columns_and_names_every_target():
     out = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert fits(out) == []
-    targets = re.findall(r"^([a-z0-9-]+):.*## (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    names = " ".join(f"ch{number}" for number in chapters())
+    text = (ROOT / "Makefile").read_text().replace("$(CHAPTERS):", f"{names}:")
+    targets = re.findall(r"^([a-z0-9- ]+):.*## (.*)", text, re.MULTILINE)
     assert out.split() == " ".join(f"make {target} {words}" for target, words in targets).split()
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_make_measures_a_chapter_although_its_folder_exists():
+    for number in chapters():
+        command = ["make", "--dry-run", "--old-file=.venv/.ready", "PY=python", f"ch{number}"]
+        out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert out == f"python benchmark.py --chapter {number}\n"

@@ -410,7 +410,7 @@ def test_the_figures_name_what_they_show():
     assert (ladder.get_xlabel(), ladder.get_ylabel()) == ("working set", "bandwidth (GB/s)")
     assert [text.get_text() for text in ladder.get_legend().get_texts()] == ["read", "write", "copy"]
     assert ladder.lines[0].get_ydata()[0] == 32e3
-    assert {text.get_text() for text in ladder.texts} == {"L1 and shared memory per SM: 256 KiB", "L2: 50 MiB"}
+    assert {text.get_text().strip() for text in ladder.texts} == {"L1 and shared memory per SM: 256 KiB", "L2: 50 MiB"}
     left, right = found["latency"].axes
     assert "SM cycles" in left.get_ylabel() and "ns" in right.get_ylabel()
     assert right.lines[0].get_ydata()[-1] == pytest.approx(350)

@@ -216,7 +216,7 @@ NO_ENTROPY = SimpleNamespace(randbits=gives(int))
 NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
-    "checks.device_trace:_outside": Guard(nothing, ("waits_no_more",), timed=True),
+    "checks.device_trace:_outside": Guard(gives(lambda: (None, True)), ("waits_no_more",), timed=True),
     "engine.conclude:late_work": Guard(no_dict, ("joins_no_more",), timed=True),
     "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
     "checks.poisoned_memory:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),

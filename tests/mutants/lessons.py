@@ -39,6 +39,11 @@ class Mutant:
         edits = [(self.old, self.new), *self.also]
         return edited(path.read_text(encoding="utf-8"), edits, f"{path.name}, {self.what}")
 
+    def wrong(self, source: str) -> Wrong:
+        """`source`: the hash of its pair."""
+        change = digest(source, self.of, self.file, self.old, self.new, *self.also)
+        return Wrong(change, passes=self.passes, on_a_gpu=self.on_a_gpu)
+
 
 def mutants() -> dict[tuple[str, str], list[Mutant]]:
     """(chapter, pair) -> its wrong versions."""
@@ -54,14 +59,7 @@ def groups() -> Iterator[Group]:
     for (chapter, name), versions in mutants().items():
         (pair,) = discover(ROOT / chapter, name)
         source = source_hash(pair)
-        wrong = {
-            mutant.what: Wrong(
-                digest(source, mutant.of, mutant.file, mutant.old, mutant.new, *mutant.also),
-                passes=mutant.passes,
-                on_a_gpu=mutant.on_a_gpu,
-            )
-            for mutant in versions
-        }
+        wrong = {mutant.what: mutant.wrong(source) for mutant in versions}
         yield Group(f"{chapter} {name}", wrong, partial(judge, chapter, name))
 
 
