@@ -14,7 +14,7 @@ def fresh_launches(n, steps):
     return 1 + 3 * steps
 
 
-def fresh_asked_bytes(n, steps):
+def fresh_requested_bytes(n, steps):
     return 4 * n * (1 + 8 * steps)
 
 
@@ -26,7 +26,7 @@ def in_place_launches(n, steps):
     return 2 + 2 * steps
 
 
-def in_place_asked_bytes(n, steps):
+def in_place_requested_bytes(n, steps):
     return 4 * n * (3 + 6 * steps)
 
 

@@ -29,7 +29,7 @@ def fresh_launches(n, steps):
     return 0  # yours: launches of `fresh`
 
 
-def fresh_asked_bytes(n, steps):
+def fresh_requested_bytes(n, steps):
     return 0  # yours: bytes that the operations read and write of `fresh`
 
 
@@ -41,7 +41,7 @@ def in_place_launches(n, steps):
     return 0  # yours: launches of `in_place`
 
 
-def in_place_asked_bytes(n, steps):
+def in_place_requested_bytes(n, steps):
     return 0  # yours: bytes that the operations read and write of `in_place`
 
 

@@ -18,7 +18,7 @@ def chain_launches(rows, columns):
     return 6
 
 
-def chain_asked_bytes(rows, columns):
+def chain_requested_bytes(rows, columns):
     return 4 * (7 * rows * columns + 6 * rows + columns)
 
 
@@ -26,7 +26,7 @@ def chain_allocated_bytes(rows, columns):
     return 4 * (3 * rows * columns + 3 * rows)
 
 
-def fused_asked_bytes(rows, columns):
+def fused_requested_bytes(rows, columns):
     return 4 * 3 * rows * columns
 
 

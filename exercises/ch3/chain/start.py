@@ -40,7 +40,7 @@ def chain_launches(rows, columns):
     return 0  # yours: launches of `chain`
 
 
-def chain_asked_bytes(rows, columns):
+def chain_requested_bytes(rows, columns):
     return 0  # yours: bytes that the operations of `chain` read and write, all together
 
 
@@ -48,7 +48,7 @@ def chain_allocated_bytes(rows, columns):
     return 0  # yours: bytes of all new arrays of `chain`
 
 
-def fused_asked_bytes(rows, columns):
+def fused_requested_bytes(rows, columns):
     return 0  # yours: bytes that the lanes of `fused` load and store, all programs together
 
 

@@ -8,7 +8,7 @@ def fresh_launches(n, steps):
     return len(FRESH_BEFORE + FRESH_STEP * steps)
 
 
-def fresh_asked_bytes(n, steps):
+def fresh_requested_bytes(n, steps):
     return sum(4 * n * (read + 1) for read, _ in FRESH_BEFORE + FRESH_STEP * steps)
 
 
@@ -20,7 +20,7 @@ def in_place_launches(n, steps):
     return len(KEPT_BEFORE + KEPT_STEP * steps)
 
 
-def in_place_asked_bytes(n, steps):
+def in_place_requested_bytes(n, steps):
     return sum(4 * n * (read + 1) for read, _ in KEPT_BEFORE + KEPT_STEP * steps)
 
 

@@ -9,7 +9,7 @@ def chain_launches(rows, columns):
     return 6
 
 
-def chain_asked_bytes(rows, columns):
+def chain_requested_bytes(rows, columns):
     matrix, column, weight = 4 * rows * columns, 4 * rows, 4 * columns
     square, mean, shift, root = 2 * matrix, matrix + column, 2 * column, 2 * column
     return square + mean + shift + root + (2 * matrix + column) + (2 * matrix + weight)
@@ -19,7 +19,7 @@ def chain_allocated_bytes(rows, columns):
     return 4 * (3 * rows * columns + 3 * rows)
 
 
-def fused_asked_bytes(rows, columns):
+def fused_requested_bytes(rows, columns):
     return 4 * 3 * rows * columns
 
 
