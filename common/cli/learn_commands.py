@@ -199,10 +199,17 @@ def export(args: argparse.Namespace) -> int:
     return PASSED if text else CANNOT
 
 
+def new(args: argparse.Namespace) -> int:
+    """for authors: write an exercise to begin with"""
+    from common.cli.skeletons import new_exercise
+
+    return new_exercise(args.id[0])
+
+
 COMMANDS: tuple[tuple[str, Callable[[argparse.Namespace], int], str | int | None], ...] = (
     ("list", list_all, None), ("next", start_next, None), ("start", start, "?"), ("check", check, "?"),
     ("watch", watch, "?"), ("hint", hint, "?"), ("reset", reset, "?"), ("solution", solution, "?"),
-    ("predict", predict, 1), ("progress", show_progress, None), ("export", export, None),
+    ("predict", predict, 1), ("progress", show_progress, None), ("export", export, None), ("new", new, 1),
 )  # fmt: skip
 
 

@@ -1,23 +1,25 @@
-"""A new pair and a new chapter: files to begin with, and what is still to be done, each as the step to take."""
+"""A new pair, exercise or chapter: files to begin with, and what is still to be done, each as the step to take."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from common.learn.exercise import EXERCISES, exercises
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 
 GUIDE = "CONTRIBUTING.md"  # has the pair to copy
+MODEL = "ch1/coalesce"  # the exercise to copy
 BLOCK = re.compile(r"^`(baseline|optimized)_(\w+)\.py`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 CHAPTER = re.compile(r"ch[0-9]+")
+EXERCISE = re.compile(rf"{CHAPTER.pattern}/{NAME.pattern}")
 README = """# Chapter {number}: ...
 
 After this chapter you can ...
 
-| pair | idea |
-| --- | --- |
-| `{name}` | ... |
+<!-- pairs of ch{number} from lessons.toml: python -m tools.readmes -->
+<!-- end of pairs -->
 
 <!-- results of ch{number} from recorded/: python -m tools.readmes -->
 <!-- end of results -->
@@ -30,6 +32,13 @@ optimized = \"\"\"not recorded yet\"\"\"
 """
 
 
+LESSONS = """# Each pair in one sentence, in reading order; common/pairs/lessons.py says how this is written.
+
+[{name}]
+summary = "..."
+"""
+
+
 def new_pair(folder: Path, name: str) -> int:
     """Write a pair to begin with, and the chapter's files where `folder` is a new chapter. Raises UserError."""
     texts = {folder / f"{kind}_{name}.py": code for kind, code in _pair(name)}
@@ -39,6 +48,7 @@ def new_pair(folder: Path, name: str) -> int:
         texts |= {
             folder / "compare.py": (ROOT / "ch1/compare.py").read_text(encoding="utf-8"),
             folder / "README.md": README.format(**values),
+            folder / "lessons.toml": LESSONS.format(**values),
             folder / "answers.toml": ANSWERS.format(**values),
         }
     _require_free(folder, name, list(texts))
@@ -47,6 +57,25 @@ def new_pair(folder: Path, name: str) -> int:
     print(f"next: change both, then `python benchmark.py {option} --only {name} --check`")
     for step in [*missing_steps(folder.name), "`make test` names what the pair still needs"] if is_chapter else ():
         print(f"then: {step}")
+    return 0
+
+
+def new_exercise(exercise_id: str) -> int:
+    """Write an exercise to begin with, the last one of its chapter. Raises UserError."""
+    if not EXERCISE.fullmatch(exercise_id):
+        raise UserError(f"{exercise_id!r} is no name for an exercise: use one such as {MODEL}")
+    chapter = exercise_id.split("/")[0]
+    if not (ROOT / chapter).is_dir() and chapter != "ch0":
+        raise UserError(f"there is no chapter {chapter}: `benchmark.py --new {chapter} NAME` begins one")
+    order = 1 + max((exercise.order for exercise in exercises() if exercise.chapter == chapter), default=0)
+    texts = {}
+    for name in ("exercise.toml", "start.py", "solution.py"):
+        text = (EXERCISES / MODEL / name).read_text(encoding="utf-8")
+        text = re.sub(r"^title = .*", f'title = "{exercise_id}: a title of one line"', text, flags=re.MULTILINE)
+        texts[EXERCISES / exercise_id / name] = re.sub(r"^order = .*", f"order = {order}", text, flags=re.MULTILINE)
+    write_new(texts)
+    print("next: change all three (exercises/README.md says how)")
+    print(f"then: `cd tests; python -m mutants {exercise_id}` judges its wrong answers")
     return 0
 
 
@@ -66,14 +95,14 @@ def write_new(texts: dict[Path, str]) -> None:
 
 def missing_steps(chapter: str) -> list[str]:
     """What a chapter of the course still needs."""
-    number, course, makefile = chapter.removeprefix("ch"), ROOT / "README.md", ROOT / "Makefile"
+    course = ROOT / "README.md"
     has = {
         "copy compare.py from another chapter": _has(chapter, "compare.py"),
         f"write {chapter}/README.md: objectives, pairs in reading order, pitfalls": _has(chapter, "README.md"),
+        f"say each pair in one sentence in {chapter}/lessons.toml": _has(chapter, "lessons.toml"),
         f"answer the docstrings' questions in {chapter}/answers.toml": _has(chapter, "answers.toml"),
         f"`make readme` writes {chapter}/ANSWERS.md": _has(chapter, "ANSWERS.md"),
         f"write notebooks/{chapter}_<topic>.ipynb": any(ROOT.glob(f"notebooks/{chapter}*_*.ipynb")),
-        f"name chapter {number} in the Makefile": chapter in makefile.read_text(encoding="utf-8").split(),
         f"add a row to the map in README.md that links to {chapter}/": f"{chapter}/" in course.read_text("utf-8"),
     }
     return [step for step, is_done in has.items() if not is_done]

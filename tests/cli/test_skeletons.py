@@ -5,14 +5,16 @@ import shutil
 import pytest
 
 import benchmark
-from common.cli import skeletons
+from common.cli import learn_commands, skeletons
+from common.learn import exercise
+from common.learn.exercise import EXERCISES
 from common.pairs.pair import ROOT, chapters, discover
 
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A checkout with one chapter."""
-    for name in ("CONTRIBUTING.md", "Makefile", "README.md"):
+    for name in ("CONTRIBUTING.md", "README.md"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "ch1").mkdir()
     shutil.copy(ROOT / "ch1/compare.py", tmp_path / "ch1")
@@ -52,10 +54,26 @@ def test_a_place_that_cannot_be_written_is_named(capsys):
 
 def test_a_new_chapter_says_what_it_lacks(course, capsys):
     assert benchmark.main(["--new", "ch9", "sums"]) == 0
-    assert {path.name for path in (course / "ch9").iterdir()} >= {"compare.py", "README.md", "answers.toml"}
+    names = {"compare.py", "README.md", "answers.toml", "lessons.toml"}
+    assert {path.name for path in (course / "ch9").iterdir()} >= names
     steps = [line for line in capsys.readouterr().out.splitlines() if line.startswith("then: ")]
-    assert any("notebooks/ch9_" in step for step in steps) and any("Makefile" in step for step in steps)
+    assert any("notebooks/ch9_" in step for step in steps) and any("map" in step for step in steps)
     assert not any("compare.py" in step for step in steps)
+
+
+def test_a_new_exercise_is_the_last_of_its_chapter_and_replaces_none(tmp_path, monkeypatch, capsys):
+    shutil.copytree(EXERCISES / "ch1", tmp_path / "ch1")
+    for module in (skeletons, exercise):
+        monkeypatch.setattr(module, "EXERCISES", tmp_path)
+    last = max(one.order for one in exercise.exercises())
+    assert learn_commands.main(["new", "ch1/my_sum"]) == 0
+    made = exercise.find("ch1/my_sum")
+    assert made.order == last + 1 and made.title.startswith("ch1/my_sum") and len(made.wrong) >= 4
+    capsys.readouterr()
+    for name, problem in (("ch1/my_sum", "exists"), ("my_sum", "is no name"), ("ch77/my_sum", "no chapter ch77")):
+        assert learn_commands.main(["new", name]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert problem in line
 
 
 @pytest.mark.parametrize("number", chapters())

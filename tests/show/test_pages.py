@@ -146,7 +146,7 @@ def test_a_bad_file_is_named_and_the_others_are_in_the_tables(course, tmp_path, 
 
 # What is committed
 
-CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
+CHAPTERS = [path.parent.name for path in sorted(ROOT.glob("ch[0-9]*/README.md"))]  # test_skeletons names one without
 MARKERS = {
     "README.md": [],  # a reader predicts first: results stand in the chapters' READMEs
     "common/MEASUREMENT.md": [readmes.CALIBRATION],
