@@ -133,6 +133,6 @@ def test_a_cache_that_cannot_be_written_is_no_error(place, chapter, parsed):
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 def test_make_measures_a_chapter_although_its_folder_exists():
     for number in chapters():
-        command = ["make", "--dry-run", "--old-file=.venv/.ready", "PY=python", f"ch{number}"]
+        command = ["make", "--dry-run", "--no-print-directory", "--old-file=.venv/.ready", "PY=python", f"ch{number}"]
         out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         assert out == f"python benchmark.py --chapter {number}\n"
