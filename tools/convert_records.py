@@ -1,16 +1,13 @@
-"""Convert files of the old form of records: python -m tools.convert_records [FILE ...]
+"""Convert files of the old form of records, or calibrations, in their place: python -m tools.convert_records FILE ...
 
-Without a file: all under recorded/. Their results are merged into a file for each chapter, class of sizes and device;
-what a newer result replaces is left out, and what is of another state of the code, of a pair or a size that is gone.
-A FILE is converted in its place, with all that it contains. Every verdict and figure that the old file states must
-follow from its samples; a reason or note that is not known here is an error.
+Every verdict and figure that the old file states must follow from its samples; a reason or note that is not known here
+is an error, and the file stays as it is. `python -m common.record.store FILE` then merges a record into recorded/.
 """
 
 import json
 import re
 import sys
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +16,11 @@ import msgspec
 
 from common.calibration import findings
 from common.pairs.contract import LIBRARY_KINDS
-from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
-from common.record import files, recompute, store
+from common.record import files, recompute
 from common.record.outcome import WITH_SPEEDUP, Cause, Finding, Verdict
-from common.record.record_file import date_of, load_records, save_records
+from common.record.record_file import save_records
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import words
 
@@ -249,74 +245,52 @@ def require(what: str, says: Any, gives: Any) -> None:
         raise UserError(f"{what} is {says}, its samples give {gives}")
 
 
-def read(path: Path) -> list[Record]:
-    """The records of a file of the old form or of today's. Raises UserError."""
+def read(path: Path) -> Any:
+    """A file's JSON. Raises UserError."""
     try:
-        data = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def convert(path: Path) -> None:
+    """Convert a file in its place. Raises UserError before anything is written."""
+    data = read(path)
+    if is_old_calibration(data):
+        convert_calibration(data, path)
+        return
     if not isinstance(data, dict) or data.get("schema") != OLD:
-        return load_records(path)
+        raise UserError(f"{path}: not of the form of schema {OLD}: nothing to convert")
     try:
-        return [record_of(data)]
+        converted = record_of(data)
     except (UserError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path}: {type(error).__name__ if not isinstance(error, UserError) else ''}{error}") from None
+    save_records([converted], path)
 
 
-def convert_folder(folder: Path, tell: Callable[[str], None]) -> None:
-    """Merge all records of a device, and convert its calibration. Raises UserError before anything is written."""
-    groups: dict[str, list[tuple[Path, Record]]] = {}
-    for path in sorted(folder.glob("ch[0-9]*.json")):
-        for record in read(path):
-            for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
-                part = [pair for pair in record.pairs if class_of(pair.size) == of_class]
-                groups.setdefault(store.stem(chapter, of_class), []).append((path, replace(record, pairs=part)))
-    for name, dated in groups.items():
-        target, is_current = folder / f"{name}.json", store.current_filter(discover(ROOT / name.partition("_")[0]))
-        newest = store.merge_runs([record for _, record in sorted(dated, key=lambda item: date_of(item[1]))])
-        runs = [replace(run, pairs=[*filter(is_current, run.pairs)]) for run in newest]
-        if runs := [run for run in runs if run.pairs]:
-            save_records(runs, target)
-        for path in {path for path, _ in dated} - ({target} if runs else set()):
-            path.unlink()
-        groups_of_runs = [run for _, run in dated], newest, runs
-        old_count, new_count, kept_count = (sum(len(run.pairs) for run in part) for part in groups_of_runs)
-        gone = Counter(pair.name for run in newest for pair in run.pairs if not is_current(pair))
-        left_out = ", ".join(f"{pair} at {sizes} size{'s' * (sizes > 1)}" for pair, sizes in gone.items())
-        counts = f"{kept_count} results of {len(runs)} runs, {old_count - new_count} replaced by newer ones"
-        tell(f"{folder.name}/{target.name}: {counts}")
-        if left_out:
-            tell(f"  left out, of another state of the code, or of what is gone: {left_out}")
-    if (path := folder / findings.FILE).exists():
-        convert_calibration(path, tell)
+def is_old_calibration(data: Any) -> bool:
+    return isinstance(data, dict) and "known" in data and data.get("schema") == findings.SCHEMA - 1
 
 
-def convert_calibration(path: Path, tell: Callable[[str], None]) -> None:
-    """Reasons that say that a run alone contradicts become the name of that cause."""
-    data = json.loads(path.read_bytes())
-    if data["schema"] != findings.SCHEMA - 1:
-        return
-    count = 0
+def convert_calibration(data: dict[str, Any], path: Path) -> None:
+    """Reasons that say that a run alone contradicts become the name of that cause. Raises UserError."""
     for run in [run for runs in [*data["runs"].values(), data["nothing"]] for run in runs]:
         for conclusion in run["said"].values():
             conclusion["verdict"] = "crashed" if conclusion["verdict"] == "died" else conclusion["verdict"]
             if conclusion["reason"].startswith("beside the others "):
-                conclusion["reason"], count = Cause.CONTRADICTED_ALONE.value, count + 1
+                conclusion["reason"] = Cause.CONTRADICTED_ALONE.value
     calibration: findings.Findings = msgspec.convert({**data, "schema": findings.SCHEMA}, findings.Findings)
     files.write_text(path, findings.to_json(calibration))
-    tell(f"{path.parent.name}/{path.name}: {count} reasons named")
 
 
 def run(argv: Sequence[str]) -> int:
     """Parse the arguments and convert. Raises UserError."""
     parser = Parser("python -m tools.convert_records", description=str(__doc__).partition("\n\n")[2])
-    parser.add_argument("file", nargs="*", type=Path, help="a file of the old form (all under recorded/)")
+    parser.add_argument("file", nargs="+", type=Path, help="a file of the old form")
     args = parser.parse_args(argv)
     for path in args.file:
-        save_records(read(path), path)
+        convert(path)
         print(f"{path}: converted")
-    for folder in [] if args.file else sorted(path for path in files.RECORDED.iterdir() if path.is_dir()):
-        convert_folder(folder, print)
     return 0
 
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from samples import one_pair, pair_result, record, refused, version
+from samples import pair_result, record, refused
 
-from common.pairs.source import source_hash
+from common.pairs.pair import ROOT
 from common.record.outcome import Cause
-from common.record.record_file import load_record, load_records, save_record
+from common.record.record_file import load_record, save_record
 from common.show import words
 from tools import convert_records
 
@@ -120,41 +120,22 @@ def test_what_does_not_follow_or_is_not_known_is_an_error_and_changes_nothing(fi
     assert path.read_bytes() == before
 
 
-@pytest.fixture
-def course(tmp_path, monkeypatch):
-    """A course of one pair, whose hash it returns."""
-    monkeypatch.setattr("tools.convert_records.ROOT", tmp_path)
-    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
-    return source_hash(one_pair(tmp_path / "ch1", version(), version()))
-
-
-def test_the_files_of_a_class_become_one_with_what_is_of_the_present_code(course, tmp_path, capsys):
-    folder, kept = tmp_path / "recorded/gpu", {"source_hash": course}
-    gone, away = old_result(name="gone"), old_result(size="check", sizes={"n": 127})
-    old_file(folder / "ch1.json", old_result(**kept), gone)
-    old_file(folder / "ch1.20260102-030405.json", old_result(**kept), date="2026-01-02T03:04:05+00:00")
-    old_file(folder / "ch1_check.json", away)
-    assert convert_records.run([]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "gpu/ch1.json: 1 results of 1 runs, 1 replaced by newer ones",
-        "  left out, of another state of the code, or of what is gone: gone at 1 size",
-        "gpu/ch1_check.json: 0 results of 0 runs, 0 replaced by newer ones",
-        "  left out, of another state of the code, or of what is gone: double at 1 size",
-    ]
-    assert [path.name for path in folder.iterdir()] == ["ch1.json"]
-    (run,) = load_records(folder / "ch1.json")
-    assert run.environment["date"] == "2026-01-02T03:04:05+00:00"
-
-
-def test_a_file_that_appears_later_is_merged_with_what_was_converted_before(course, tmp_path):
-    path = tmp_path / "recorded/nvidia_h200/ch1.json"
-    path.parent.mkdir(parents=True)
-    save_record(record(pair_result(ratio=3.0, source_hash=course, sizes={"n": 4096})), path)
+def test_a_file_of_another_form_is_refused_and_stays(tmp_path):
+    path = tmp_path / "r.json"
+    save_record(record(pair_result()), path)
     before = path.read_bytes()
-    convert_records.run([])
+    with refused("not of the form of schema 3: nothing to convert", f"{path}"):
+        convert_records.run([str(path)])
     assert path.read_bytes() == before
-    later = old_result(source_hash=course)
-    old_file(path.with_name("ch1.20260303-000000.json"), later, date="2026-03-03T00:00:00+00:00")
-    convert_records.run([])
-    assert [each.name for each in path.parent.iterdir()] == ["ch1.json"]
-    assert [run.pairs[0].rows[0].ratio for run in load_records(path)] == [2.0]
+
+
+def test_an_old_calibration_gets_the_cause_of_a_contradiction(tmp_path):
+    today = json.loads((ROOT / "recorded/nvidia_h200/calibration.json").read_text(encoding="utf-8"))
+    old = json.loads(json.dumps(today))
+    conclusion = next(iter(old["runs"]["quiet"][0]["said"].values()))
+    conclusion.update(verdict="unsure", reason="beside the others 1.06x, alone 1.01x")
+    path = tmp_path / "calibration.json"
+    path.write_text(json.dumps({**old, "schema": today["schema"] - 1}), encoding="utf-8")
+    assert convert_records.run([str(path)]) == 0
+    conclusion.update(reason="contradicted_alone")
+    assert json.loads(path.read_text(encoding="utf-8")) == old

@@ -235,7 +235,7 @@ def test_a_row_without_its_samples_is_one_line(full, path, value, said, tmp_path
 @pytest.mark.parametrize(("form", "age"), [(0, "an older"), (FORM - 1, "an older"), (FORM + 1, "a newer")])
 def test_another_form_is_named(full, form, age, tmp_path):
     file = written(full, tmp_path, (("form",), form), (("new_field",), 1))
-    way = ": convert it with `python -m tools.convert_records`" * (form < FORM)
+    way = ": convert it with `python -m tools.convert_records FILE`" * (form < FORM)
     with refused(rf"written by {age} version of the course \(form {form}; this one reads {FORM}\){way}$"):
         load_record(file)
 
@@ -243,7 +243,7 @@ def test_another_form_is_named(full, form, age, tmp_path):
 def test_a_file_of_the_old_form_names_the_command_that_converts_it(tmp_path):
     (tmp_path / "r.json").write_text('{"schema": 3, "environment": {}, "limits": {}, "pairs": []}')
     with refused(
-        r"an older version of the course \(schema 3; this one reads 4\): .*`python -m tools.convert_records`$"
+        r"an older version of the course \(schema 3; this one reads 4\): .*`python -m tools.convert_records FILE`$"
     ):
         load_record(tmp_path / "r.json")
 
