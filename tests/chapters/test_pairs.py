@@ -189,3 +189,28 @@ def test_both_versions_agree_with_the_oracle_at_odd_sizes(number, version, part)
     else:
         assert (row.verdict, row.ratio) == ("verified", None), reason_of(row)
         assert has_gpu() or "triton" not in version.imports or "interpreter" in reason_of(row)
+
+
+# torch.compile as a library, which three chapters have, each for itself
+
+
+def test_chapters_compile_a_library_alike_but_for_what_is_named_here(monkeypatch):
+    calls, resets = [], []
+    monkeypatch.setattr(torch, "compile", lambda function, **given: calls.append(given) or (lambda: function))
+    monkeypatch.setattr(torch._dynamo, "reset", lambda: resets.append(0))
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)
+    rows = torch.ones(4, 2)
+    found = {}
+    for chapter in ("ch3", "ch4", "ch5"):
+        compiled = load(ROOT / chapter / "compiled.py").compiled
+        assert compiled(abs, rows) is compiled(abs, torch.zeros(4, 2)) is not compiled(abs, rows.double())
+        apart = compiled(abs, rows) is not compiled(abs, torch.ones(2, 4).T)
+        found[chapter] = {"tells memory orders apart": apart, "resets": bool(resets)}
+        given = [{name: value for name, value in call.items() if value is not None} for call in calls]
+        assert given == [{"dynamic": False, "fullgraph": True, "disable": True}] * (2 + apart)
+        calls.clear(), resets.clear()
+    assert found == {
+        "ch3": {"tells memory orders apart": False, "resets": True},
+        "ch4": {"tells memory orders apart": True, "resets": True},
+        "ch5": {"tells memory orders apart": True, "resets": False},  # it raises PyTorch's limit
+    }
