@@ -9,14 +9,15 @@ from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 
 GUIDE = "CONTRIBUTING.md"  # has the pair to copy
+BLANK = "FILL IN"  # in what is written here
 MODEL = "ch1/coalesce"  # the exercise to copy
 BLOCK = re.compile(r"^`(baseline|optimized)_(\w+)\.py`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 CHAPTER = re.compile(r"ch[0-9]+")
 EXERCISE = re.compile(rf"{CHAPTER.pattern}/{NAME.pattern}")
-README = """# Chapter {number}: ...
+README = """# Chapter {number}: FILL IN
 
-After this chapter you can ...
+After this chapter you can FILL IN.
 
 <!-- pairs of ch{number} from lessons.toml: python -m tools.readmes -->
 <!-- end of pairs -->
@@ -35,7 +36,7 @@ optimized = \"\"\"not recorded yet\"\"\"
 LESSONS = """# Each pair in one sentence, in reading order; common/pairs/lessons.py says how this is written.
 
 [{name}]
-summary = "..."
+summary = "FILL IN"
 """
 
 
@@ -46,7 +47,7 @@ def new_pair(folder: Path, name: str) -> int:
     if is_chapter and not folder.exists():
         values = {"number": folder.name.removeprefix("ch"), "name": name}
         texts |= {
-            folder / "compare.py": (ROOT / "ch1/compare.py").read_text(encoding="utf-8"),
+            folder / "compare.py": (ROOT / "ch1/compare.py").read_text(encoding="utf-8").replace("ch1", folder.name),
             folder / "README.md": README.format(**values),
             folder / "lessons.toml": LESSONS.format(**values),
             folder / "answers.toml": ANSWERS.format(**values),
@@ -54,9 +55,10 @@ def new_pair(folder: Path, name: str) -> int:
     _require_free(folder, name, list(texts))
     write_new(texts)
     option = f"--chapter {folder.name.removeprefix('ch')}" if is_chapter else f"--path {folder}"
-    print(f"next: change both, then `python benchmark.py {option} --only {name} --check`")
-    for step in [*missing_steps(folder.name), "`make test` names what the pair still needs"] if is_chapter else ():
-        print(f"then: {step}")
+    print(f"next: change both versions, then `python benchmark.py {option} --only {name} --check`")
+    if is_chapter:
+        for step in [*missing_steps(folder.name), "`make test` names these again, and what the pair still needs"]:
+            print(f"then: {step}")
     return 0
 
 
@@ -75,7 +77,9 @@ def new_exercise(exercise_id: str) -> int:
         texts[EXERCISES / exercise_id / name] = re.sub(r"^order = .*", f"order = {order}", text, flags=re.MULTILINE)
     write_new(texts)
     print("next: change all three (exercises/README.md says how)")
-    print(f"then: `cd tests; python -m mutants {exercise_id}` judges its wrong answers")
+    print(f"then: `python -m tools.solutions {exercise_id}` grades the solution")
+    print(f"then: `cd tests; ../.venv/bin/python -m mutants {exercise_id}` judges its wrong answers")
+    print(f'then: show it in notebooks/{chapter}_*.ipynb, with a cell `nb.learn.show("{exercise_id}")`')
     return 0
 
 
@@ -98,8 +102,8 @@ def missing_steps(chapter: str) -> list[str]:
     course = ROOT / "README.md"
     has = {
         "copy compare.py from another chapter": _has(chapter, "compare.py"),
-        f"write {chapter}/README.md: objectives, pairs in reading order, pitfalls": _has(chapter, "README.md"),
-        f"say each pair in one sentence in {chapter}/lessons.toml": _has(chapter, "lessons.toml"),
+        f"fill in {chapter}/README.md: objectives, pairs in reading order, pitfalls": _has(chapter, "README.md"),
+        f"fill in {chapter}/lessons.toml: each pair in one sentence": _has(chapter, "lessons.toml"),
         f"answer the docstrings' questions in {chapter}/answers.toml": _has(chapter, "answers.toml"),
         f"`make readme` writes {chapter}/ANSWERS.md": _has(chapter, "ANSWERS.md"),
         f"write notebooks/{chapter}_<topic>.ipynb": any(ROOT.glob(f"notebooks/{chapter}*_*.ipynb")),
@@ -109,7 +113,8 @@ def missing_steps(chapter: str) -> list[str]:
 
 
 def _has(chapter: str, file: str) -> bool:
-    return (ROOT / chapter / file).is_file()
+    path = ROOT / chapter / file
+    return path.is_file() and BLANK not in path.read_text(encoding="utf-8")
 
 
 def _pair(name: str) -> Iterator[tuple[str, str]]:

@@ -56,8 +56,10 @@ def test_a_new_chapter_says_what_it_lacks(course, capsys):
     assert benchmark.main(["--new", "ch9", "sums"]) == 0
     names = {"compare.py", "README.md", "answers.toml", "lessons.toml"}
     assert {path.name for path in (course / "ch9").iterdir()} >= names
+    assert "ch1" not in (course / "ch9/compare.py").read_text(encoding="utf-8")
     steps = [line for line in capsys.readouterr().out.splitlines() if line.startswith("then: ")]
     assert any("notebooks/ch9_" in step for step in steps) and any("map" in step for step in steps)
+    assert any("fill in ch9/README.md" in step for step in steps)
     assert not any("compare.py" in step for step in steps)
 
 
@@ -78,4 +80,5 @@ def test_a_new_exercise_is_the_last_of_its_chapter_and_replaces_none(tmp_path, m
 
 @pytest.mark.parametrize("number", chapters())
 def test_a_chapter_is_complete(number):
-    assert skeletons.missing_steps(f"ch{number}") == []
+    steps = skeletons.missing_steps(f"ch{number}")
+    assert not steps, "; ".join(steps)

@@ -22,7 +22,7 @@ def main(*words: str) -> int:
     patterns = [subject, f"{subject} *", f"{subject}/*"]
     chosen = [group for group in everything if any(fnmatchcase(group.subject, pattern) for pattern in patterns)]
     if not chosen:
-        raise UsageError(f"there is nothing wrong of {subject}")
+        raise UsageError(f"no wrong versions of {subject}: they stand in tests/mutants/chN.py, or in exercise.toml")
     for group in chosen:
         problems += judge(group, args.anew)
     keys = {group.key(name) for group in everything for name in group.wrong}

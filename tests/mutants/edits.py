@@ -2,11 +2,17 @@
 
 from collections.abc import Iterable
 
+from common.pairs.user_error import UserError
+
+
+class EditError(UserError, ValueError):
+    """An edit that does not fit its text."""
+
 
 def edited(text: str, edits: Iterable[tuple[str, str]], name: str) -> str:
-    """The text after all (find, replace), in their order. `name`: whose they are. Raises ValueError."""
+    """The text after all (find, replace), in their order. `name`: whose they are. Raises EditError."""
     for find, replace in edits:
         if (times := text.count(find)) != 1:
-            raise ValueError(f"{name}: {find!r} stands there {times} times, not once")
+            raise EditError(f"{name}: {find!r} stands there {times} times, not once")
         text = text.replace(find, replace)
     return text

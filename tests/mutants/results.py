@@ -12,6 +12,7 @@ from common.record.files import write_text
 
 RESULTS = Path(__file__).with_name("results.json")
 Result = dict[str, Any]  # hash; on: "cpu" or "cuda"; caught: bool; message
+NO_REASON = "it passes without a reason: reject it, or say why it may pass (exercises/README.md)"
 Judgement = tuple[str, bool, str]  # a name, whether it is caught, the message
 
 
@@ -31,7 +32,7 @@ class Wrong:
         """Why a result is not what it has to be, or ""."""
         reason = self.passes or self.on_a_gpu * (result["on"] == "cuda")
         if result["caught"] == bool(reason):
-            return "a reason is given why it passes, but it is caught" if reason else "it passes without a reason"
+            return "a reason is given why it passes, but it is caught" if reason else NO_REASON
         (gate, _, words), (last_gate, _, text) = self.says.partition(": "), result["message"].partition(": ")
         if self.says and (gate != last_gate or not re.search(words, text)):
             return f"it has to get {self.says!r}, and gets {result['message']!r}"

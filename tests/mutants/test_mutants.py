@@ -9,7 +9,7 @@ from common.machine.device import default_device, has_gpu
 from common.pairs.pair import ROOT, chapters, discover
 from mutants.edits import edited
 from mutants.lessons import groups, judge, mutants
-from mutants.results import Group, Wrong, load
+from mutants.results import NO_REASON, Group, Wrong, load
 
 GROUPS = {group.subject: group for group in groups()}
 TEN = [  # for which the interpreter needs least
@@ -27,7 +27,9 @@ def test_every_pair_has_two_that_are_rejected_and_no_two_are_called_alike():
         f"{chapter} {name}": len(wrong) for (chapter, name), wrong in mutants().items()
     }
     pairs = [(path.name, pair.name) for path in chapters().values() for pair in discover(path) if pair.ranks == 1]
-    assert [pair for pair in pairs if of_pair[pair] < 2] == []
+    few = [(chapter, name) for chapter, name in pairs if of_pair[chapter, name] < 2]
+    lacking = [f"two of {name} in tests/mutants/{chapter}.py" for chapter, name in few]
+    assert not lacking, "write wrong versions: " + ", ".join(lacking)
 
 
 def needs_a_gpu(chapter, name, mutant):
@@ -79,11 +81,11 @@ def test_an_edit_of_what_does_not_stand_there_once_is_an_error_of_one_line(find,
     ("wrong", "on", "caught", "message", "problem"),
     [
         (Wrong("h"), "cpu", True, "right: no", ""),
-        (Wrong("h"), "cpu", False, "right: yes", "it passes without a reason"),
+        (Wrong("h"), "cpu", False, "right: yes", NO_REASON),
         (Wrong("h", passes="why"), "cpu", False, "right: yes", ""),
         (Wrong("h", passes="why"), "cpu", True, "right: no", "a reason is given why it passes, but it is caught"),
         (Wrong("h", on_a_gpu="why"), "cuda", False, "right: yes", ""),
-        (Wrong("h", on_a_gpu="why"), "cpu", False, "right: yes", "it passes without a reason"),
+        (Wrong("h", on_a_gpu="why"), "cpu", False, "right: yes", NO_REASON),
         (Wrong("h", "right: 3 of \\d"), "cpu", True, "right: at size check: 3 of 9", ""),
         (Wrong("h", "right: 3 of \\d"), "cpu", True, "code: 3 of 9", "it has to get 'right: 3 .*, and gets 'code: .*"),
         (Wrong("h", "right: ^3 of 9"), "cpu", True, "right: not 3 of 9", "it has to get .*, and gets .* 3 of 9'"),

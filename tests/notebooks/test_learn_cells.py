@@ -50,7 +50,8 @@ def shown_in(chapter):
 
 @pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch2", "ch3", "ch4", "ch5", "ch6"])
 def test_each_exercise_is_shown_once_and_they_are_listed_in_the_order_in_which_the_notebooks_teach(chapter):
-    assert shown_in(chapter) == [each.id for each in exercises() if each.chapter == chapter]
+    ids = [each.id for each in exercises() if each.chapter == chapter]
+    assert shown_in(chapter) == ids, f"notebooks/{chapter}_*.ipynb: a cell `nb.learn.show(ID)` for each, in this order"
 
 
 def test_the_readers_file_is_made_where_it_lacks_and_graded_where_it_is_there(cell, capsys, store):
