@@ -39,7 +39,8 @@ def launched_binaries() -> Iterator[list[Any]]:
 
     def launch(self: Any, *arguments: Any, **options: Any) -> Any:
         binary = run(self, *arguments, **options)
-        binaries.append(binary)
+        if binary is not None:  # a hook may keep it from being compiled
+            binaries.append(binary)
         return binary
 
     with patch.object(JITFunction, "run", launch):
@@ -47,11 +48,17 @@ def launched_binaries() -> Iterator[list[Any]]:
 
 
 def kernels_of(profiler: profile, binaries: Iterable[Any], without: str) -> list[dict[str, Any]]:
-    """A call's kernels as `form.Kernel` has them, those first that it launches most; not those named `without`."""
+    """A call's kernels as `form.Kernel` has them, those first that it launches most; not those named `without`.
+
+    None where the trace cannot be read: a fault of the profiler is none of the version.
+    """
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         path = Path(folder, "trace.json")
         profiler.export_chrome_trace(str(path))
-        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+        try:
+            events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+        except (ValueError, KeyError):
+            return []
     launches = [event for event in events if event.get("cat") == "kernel" and without not in event["name"]]
     return kernel_facts(launches, list(binaries), _loaded_kernels({event["name"] for event in launches}))
 
@@ -60,7 +67,7 @@ def kernel_facts(
     launches: Iterable[dict[str, Any]], binaries: Iterable[Any], loaded: Iterable[Any]
 ) -> list[dict[str, Any]]:
     """The same from a trace's events, and Triton's `CompiledKernel`s: those of the call, and all of this process."""
-    counts = Counter((event["name"], *_resources(event["args"])) for event in launches)
+    counts = Counter((event["name"], *_resources(event.get("args", {}))) for event in launches)
     facts = []
     for (name, registers, warps, shared_bytes), count in counts.most_common():
         form = name, registers, warps
@@ -73,9 +80,10 @@ def kernel_facts(
     return facts
 
 
-def _resources(launch: dict[str, Any]) -> tuple[int, int, int]:
-    """Registers of a thread, warps of a block, bytes of shared memory of a block."""
-    return launch["registers per thread"], math.ceil(math.prod(launch["block"]) / WARP), launch["shared memory"]
+def _resources(launch: dict[str, Any]) -> tuple[int | None, int | None, int | None]:
+    """Registers of a thread, warps of a block, bytes of shared memory of a block; None what the profiler leaves out."""
+    warps = math.ceil(math.prod(launch["block"]) / WARP) if "block" in launch else None
+    return launch.get("registers per thread"), warps, launch.get("shared memory")
 
 
 def _loaded_kernels(names: set[str]) -> list[Any]:

@@ -79,6 +79,17 @@ def test_a_trace_is_read_without_its_markers_and_copies():
     assert [kernel["name"] for kernel in found] == ["add"]
 
 
+def test_what_the_profiler_leaves_out_or_cannot_write_is_no_fault_of_the_version():
+    facts = kernel_facts([{"name": "add"}], [], [])
+    assert msgspec.convert(facts, list[form.Kernel]) == [form.Kernel("add")]
+
+    def export(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('{"traceEvents": [')
+
+    assert kernels_of(SimpleNamespace(export_chrome_trace=export), [], without="") == []
+
+
 def test_a_record_keeps_them(tmp_path):
     kernels = kernel_facts([launch("x" * 1000)], [], [])
     whole, pair = record(), pair_result()
