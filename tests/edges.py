@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from common.checks import out_of_bounds
+from common.checks import interpreter_watch
 from common.pairs.pair import load
 
 NAN, INF = float("nan"), float("inf")
@@ -22,7 +22,7 @@ def interpret():
     if find_spec("triton"):
         import triton  # noqa: F401 (its interpreter is what `enforce` changes)
 
-        out_of_bounds.enforce()
+        interpreter_watch.enforce()
 
 
 @cache

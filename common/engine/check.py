@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from common.checks import guards, out_of_bounds, stress
+from common.checks import guards, interpreter_watch, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
 from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
@@ -32,7 +32,7 @@ def check(bench: Bench) -> Bench:
 
 
 def _check_sizes(stage: Stage) -> None:
-    out_of_bounds.enforce()
+    interpreter_watch.enforce()
     sizes = stage.job.pair.check_sizes
     choices = [_choices(stage.job.pair.sizes[size]) for size in sizes]
     blind_spots: Findings = {}
@@ -128,7 +128,7 @@ def _judge_versions(stage: Stage, inputs: InputSet, other: InputSet, where: Fact
     for candidate in stage.candidates_to_judge(libraries=False)[1:]:
         if draw in getattr(candidate.module, "STRESS", {}):
             continue
-        answer = fresh_answer(stage, candidate, inputs, other, reference.base, "few" if draw else "")
+        answer = fresh_answer(stage, candidate, inputs, other, reference.base, "stress" if draw else "")
         if answer is None or candidate.label in stage.disqualified:
             continue
         problem = reference.mismatch(candidate, answer, scale_answer, pooled)

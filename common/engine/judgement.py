@@ -1,9 +1,10 @@
 """A candidate's answer, and whether it is right; every candidate's answers: a wrong one disqualifies."""
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from common.checks import guards, poisoned_memory
+from common.checks import guards, kernel_memory, poisoned_memory
 from common.checks.arrays import (
     Tree,
     clone,
@@ -26,6 +27,12 @@ from common.record.outcome import Cause, Finding, Where
 
 Facts = dict[str, Any]
 Findings = dict[str, Finding]  # by label
+CONDITIONS = {  # of an untimed call: the order of programs in the interpreter, and what masked lanes hold
+    "": ("", None),
+    "few": ("", None),
+    "filled": ("reversed", math.nan),  # NaN spoils a sum; a maximum takes no notice of it
+    "stress": ("shuffled", math.inf),
+}
 AT_TIMED: Facts = {"where": Where.TIMED.value}
 
 
@@ -108,14 +115,15 @@ def fresh_answer(
     changes its inputs, or returns a part of them and the baseline does not.
     """
     arguments, filled = inputs.by_label[candidate.label], condition == "filled"
+    order, undefined = CONDITIONS[condition]
 
-    def action() -> Answer:
+    def action(order: str = order) -> Answer:
         guards.poison_outputs(arguments)
         if candidate.is_library and candidate.label not in stage.first_s:
             stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
         begin = now()
-        few_programs = poisoned_memory.few_programs(candidate.has_kernel and condition == "few")
-        with poisoned_memory.filled_memory() if filled else few_programs:
+        few_programs = poisoned_memory.few_programs(candidate.has_kernel and condition in ("few", "stress"))
+        with poisoned_memory.filled_memory() if filled else few_programs, kernel_memory.watched(order, undefined):
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
@@ -132,7 +140,15 @@ def fresh_answer(
             harvest_grads(arguments)
         return answer
 
-    answer: Answer | None = stage.attempt(candidate.label, action)
+    def action_in_some_order() -> Answer:
+        try:
+            return action()
+        except Exception as error:
+            if not (order and kernel_memory.is_waiting(error)):
+                raise
+            return action(order="")  # it waits for programs before it, which a GPU starts first
+
+    answer: Answer | None = stage.attempt(candidate.label, action_in_some_order)
     if violation := inputs.violation():
         inputs.restore()
         stage.disqualify(candidate.label, Finding(Cause.CHANGED_INPUT, {"name": violation[0]}))

@@ -10,7 +10,7 @@ import torch
 
 from common.checks.global_state import GlobalState
 from common.checks.guards import LeakDetector
-from common.checks.out_of_bounds import OutOfBounds
+from common.checks.kernel_memory import BadAccess, Waits
 from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import TURN, Job
@@ -85,11 +85,13 @@ def is_out_of_memory(error: BaseException) -> bool:
 def _outcome(error: BaseException) -> Outcome:
     """What an error means for the version that raised it."""
     cause: BaseException | None = error
-    while cause and not isinstance(cause, OutOfBounds | ContractError):
+    while cause and not isinstance(cause, BadAccess | Waits | ContractError):
         cause = cause.__cause__  # Triton's interpreter raises its own error from the kernel's
     if cause:
+        if isinstance(cause, Waits):
+            return Outcome(Verdict.SKIPPED, Finding(Cause.NEEDS, {"text": str(cause)}))
         text = one_line(cause).removeprefix(f"{type(cause).__name__}: ")
-        rule = Cause.OUT_OF_BOUNDS if isinstance(cause, OutOfBounds) else Cause.BREAKS_CONTRACT
+        rule = Cause.OUT_OF_BOUNDS if isinstance(cause, BadAccess) else Cause.BREAKS_CONTRACT
         return Outcome(Verdict.INVALID, Finding(rule, {"text": text}))
     facts = {"text": one_line(error) or "an error without a name", "kind": type(error).__name__}
     return Outcome(Verdict.CRASHED, Finding(Cause.RAISED, facts))
