@@ -62,9 +62,12 @@ class _Watch:
     def __init__(self) -> None:
         self.storages: list[_Storage] = []
         self.anywhere = self.races = False
-        self.order, self.undefined = "", None  # see `watched`
+        self.order = ""  # this and the next: see `watched`
+        self.undefined: float | None = None
         self.event = self.begin = self.barrier = self.program = self.waited = 0
-        self.grid, self.permutation, self.lines = (1, 1, 1), None, [("", 0)]
+        self.grid: tuple[int, ...] = (1, 1, 1)
+        self.permutation: Ints | None = None
+        self.lines = [("", 0)]
         self.clock: Ints = np.zeros(1, np.int64)  # of each program the last event that precedes what runs now
         self.released: dict[int, Ints] = {}
         self.last_read: Any = None
@@ -89,7 +92,7 @@ class _Watch:
         if max(grid[1:]) > MOST_PROGRAMS:
             raise BadAccess(f"a grid of {' x '.join(map(str, grid))}: along axes 1 and 2 a GPU has {MOST_PROGRAMS:,}")
         self.grid, count = grid, int(np.prod(grid))
-        numbers = np.arange(count)
+        numbers = np.arange(count, dtype=np.int64)
         if self.order == "shuffled":
             np.random.RandomState(count).shuffle(numbers)
         self.permutation = numbers[::-1] if self.order == "reversed" else numbers if self.order else None

@@ -1,0 +1,86 @@
+"""Races between programs and between lanes are seen in the interpreter, whatever the order of programs; twins pass."""
+
+import re
+
+import pytest
+from samples import one_pair, reason_of, version
+
+from common.checks.kernel_memory import is_waiting
+from common.engine.runner import run_pairs
+
+pytest.importorskip("triton")
+ORDERS = "", "reversed", "shuffled"
+
+
+def error_of(interpreter, name, order=""):
+    from racing import error_of
+
+    return interpreter.submit(error_of, name, order).result()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("a sum", r"a race for out\[0\]: program \d stores to it \(line 17\), program \d loads it \(line 17\)"),
+        ("the last arriver, relaxed", r"a race for parts\[\d\]: .*\(line 23\).*\(line 26\)"),
+        ("no last arriver", r"a race for parts\[\d\]"),
+        ("no lock", r"a race for out\[0\]"),
+        ("lanes", r"program 0: lane (\d+) stores to y\[\1\] \(line 42\) and lane \d+ loads it \(line 45\), with no"),
+        ("a halo in place", r"a race in program \d: lane \d+ loads x|a race for x"),
+        ("a grid", r"a grid of 1 x 65536 x 1: along axes 1 and 2 a GPU has 65,535"),
+    ],
+)
+def test_a_race_is_seen(interpreter, name, says, order):
+    assert re.search(says, error_of(interpreter, name, order)), error_of(interpreter, name, order)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "name", ["a sum, atomic", "the last arriver", "a lock", "lanes and a barrier", "a halo", "one value twice"]
+)
+def test_what_is_ordered_passes(interpreter, name, order):
+    assert error_of(interpreter, name, order) == ""
+
+
+def test_a_program_that_waits_for_a_later_one_is_told(interpreter):
+    assert error_of(interpreter, "a wait").startswith("Waits: line 64 waits for another program")
+    assert error_of(interpreter, "a wait", "reversed") == ""
+    assert not is_waiting(ValueError())
+
+
+def test_a_masked_lane_holds_any_value(interpreter):
+    from racing import masked_maximum
+
+    values = [interpreter.submit(masked_maximum, value).result() for value in (None, float("inf"))]
+    assert values == [0.0, float("inf")]
+
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+    tl.store(y_ptr + offsets, 2 * x, mask=offsets < n)
+"""
+RUN = """
+y = x.contiguous().clone()
+double_kernel[(triton.cdiv(len(x), 32),)](y, y, len(x), BLOCK=32)
+return y + w_shift
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("mask=offsets < n, other", "mask=offsets < n, other", ""),
+        ("x_ptr + offsets, mask=offsets < n", "x_ptr + (offsets + 1) % n, mask=offsets < n", "a race "),
+    ],
+)
+def test_a_pair_that_races_is_invalid(old, new, says, tmp_path):
+    pair = one_pair(tmp_path, version(RUN, extra=KERNEL.replace(old, new)))
+    (row,) = run_pairs([pair], device="cpu", check_only=True).pairs[0].rows
+    assert row.verdict == ("invalid" if says else "verified") and reason_of(row).startswith(says), row
