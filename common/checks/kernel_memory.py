@@ -52,7 +52,8 @@ class _Storage:
 
     def describe(self, element: int) -> str:
         address = self.begin + element * self.unit
-        start, name, size = max(entry for entry in self.names if entry[0] <= address or entry is self.names[0])
+        begins = [entry for entry in self.names if entry[0] <= address] or self.names
+        start, name, size = max(begins, key=lambda entry: entry[0])  # of several at one address the first
         return f"{name.removesuffix('_ptr')}[{(address - start) // size}]"
 
 
@@ -83,7 +84,6 @@ class _Watch:
         self.anywhere = any(tensor.dtype in (torch.int64, torch.uint64) for _, tensor in names)
         if self.races:
             for storage in self.storages:
-                storage.names.sort()
                 storage.begin_launch()
         self.released, self.begin = {}, self.event
 

@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from triton.runtime.errors import InterpreterError
 
 from common.checks.kernel_memory import watched
 
@@ -111,7 +112,7 @@ def error_of(name, order=""):
     try:
         with watched(order):
             CASES[name](torch.randn(64))
-    except Exception as error:
+    except InterpreterError as error:
         while error.__cause__:
             error = error.__cause__
         return f"{type(error).__name__}: {error}"
