@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
-from common.checks.kernel_memory import watched
+from common.checks.kernel_memory import BadAccess, watched
 
 
 @triton.jit
@@ -112,7 +112,7 @@ def error_of(name, order=""):
     try:
         with watched(order):
             CASES[name](torch.randn(64))
-    except InterpreterError as error:
+    except (InterpreterError, BadAccess) as error:
         while error.__cause__:
             error = error.__cause__
         return f"{type(error).__name__}: {error}"
