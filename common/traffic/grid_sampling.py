@@ -34,9 +34,9 @@ FIRST, GAP = 1 << 40, 1 << 12  # the first invented address; the gap between ten
 class AddressMap:
     """A range of addresses for each storage. Storages are kept alive, so that no other one gets their range."""
 
-    def __init__(self) -> None:
+    def __init__(self, gap: int = GAP) -> None:
         self._begins: dict[int, tuple[int, Any]] = {}
-        self._free = FIRST
+        self._free, self._gap = FIRST, gap
         self.starts: list[int] = []
         self.sectors: list[int] = []
 
@@ -46,19 +46,23 @@ class AddressMap:
             self._begins[storage._cdata] = self._free, storage
             self.starts.append(self._free)
             self.sectors.append(-(-storage.nbytes() // SECTOR))
-            self._free += -(-storage.nbytes() // GAP) * GAP + GAP
+            self._free += -(-storage.nbytes() // self._gap) * self._gap + self._gap
         return self._begins[storage._cdata][0] + int(t.storage_offset()) * t.element_size()
+
+    def tensors_of(self, touched: Sectors) -> Any:
+        """The number of each sector's tensor. Raises IndexError if a sector lies outside of all tensors."""
+        starts = np.array([0, *self.starts], np.uint64) // SECTOR
+        which = np.searchsorted(starts, touched, side="right") - 1
+        if not bool((touched < starts[which] + np.array([0, *self.sectors], np.uint64)[which]).all()):
+            raise IndexError("a program touches an address outside of all tensors")
+        return which - 1
 
     def estimate_sectors(self, touched: Sectors, scale: float) -> float:
         """The estimated number of sectors that all programs touch, if some touch these; at most what each tensor has.
 
         Raises IndexError if a sector lies outside of all tensors.
         """
-        starts = np.array([0, *self.starts], np.uint64) // SECTOR
-        which = np.searchsorted(starts, touched, side="right") - 1
-        if not bool((touched < starts[which] + np.array([0, *self.sectors], np.uint64)[which]).all()):
-            raise IndexError("a program touches an address outside of all tensors")
-        which -= 1
+        which = self.tensors_of(touched)
         per_tensor = np.bincount(which, minlength=len(self.starts)).tolist()
         return float(sum(min(scale * n, most) for n, most in zip(per_tensor, self.sectors, strict=True)))
 
@@ -67,15 +71,15 @@ class AddressMap:
 def sampling(seed: int = 0) -> Iterator[Meter]:
     """Inside, torch operations are counted by shape, and kernels by some of their programs. For tensors on "meta"."""
     meter = Meter()
-    sampler = _Sampler(meter, random.Random(seed))
+    sampler = Sampler(meter, random.Random(seed))
     with interpreter_hooks(meter, sampler.run, is_real=False), Operations(meter):
         yield meter
 
 
-class _Sampler:
+class Sampler:
     def __init__(self, meter: Meter, rng: random.Random) -> None:
         self._meter, self._rng = meter, rng
-        self._addresses = AddressMap()
+        self.addresses = AddressMap()
         self._launches: dict[Any, tuple[Kernel, float]] = {}  # launches that differ only in addresses
 
     def run(self, kernel: Any, *args: Any, grid: Any, **options: Any) -> Scaled:
@@ -89,10 +93,10 @@ class _Sampler:
         key = kernel.fn, shape, tuple((name, _kind(value)) for name, value in values.items())
         if key not in self._launches:
             arguments = {n: v if n in executor.constexprs else self._argument(v) for n, v in values.items()}
-            self._launches[key] = self._sample_launch(kernel.__name__, function, arguments, shape)
+            self._launches[key] = self.sample_launch(kernel.__name__, function, arguments, shape)
         return self._launches[key]
 
-    def _sample_launch(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
+    def sample_launch(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
         programs, builder = math.prod(shape), interpreter.interpreter_builder
         scope = interpreter._patch_lang(function)
         by_program, lanes = dict[int, Kernel](), 0.0
@@ -103,7 +107,7 @@ class _Sampler:
                 if len(by_program) >= LEAST and lanes > LANES:  # no clock: a seed must give the same counts anywhere
                     break
                 self._meter.begin(name)
-                builder.set_grid_idx(*_index(number, shape))
+                builder.set_grid_idx(*index_of(number, shape))
                 function(**values)
                 atomic_addresses.append([])
                 by_program[number] = self._meter.program_counts(*places, atomic_addresses[-1])
@@ -115,7 +119,7 @@ class _Sampler:
         scale = programs / len(by_program)
         first, *others = (by_program[number] for number in sorted(by_program))
         kernel = sum(others, first).times(scale)
-        distinct = SECTOR * sum(self._addresses.estimate_sectors(touched.sectors, scale) for touched in places)
+        distinct = SECTOR * sum(self.addresses.estimate_sectors(touched.sectors, scale) for touched in places)
         sectors = [program.read_sectors + program.written_sectors for program in (first, *others)]
         # Strata see what changes along a grid; the differences of neighbours estimate the rest.
         spread = float(np.square(np.diff(sectors)).mean()) / 2 if others else 0.0
@@ -134,7 +138,7 @@ class _Sampler:
         """An argument for the interpreter: a tensor becomes a pointer to its invented address."""
         if isinstance(value, torch.Tensor):
             of = tl.str_to_ty(mangle_type(value), None)
-            return tl.tensor(interpreter.TensorHandle(np.array([self._addresses.of(value)], np.uint64), of), of)
+            return tl.tensor(interpreter.TensorHandle(np.array([self.addresses.of(value)], np.uint64), of), of)
         if isinstance(value, TensorDescriptor):
             plain = interpreter._implicit_cvt
             strides = [*map(plain, value.strides[:-1]), tl.constexpr(1)]
@@ -161,7 +165,7 @@ def _estimate_max_per_address(addresses_of: list[Sectors], programs: int) -> flo
     return max(within + shared * (programs - 1) / pairs if pairs else within, float(hits[-1].max()))
 
 
-def _index(number: int, shape: tuple[int, ...]) -> tuple[int, int, int]:
+def index_of(number: int, shape: tuple[int, ...]) -> tuple[int, int, int]:
     """A program's index in the interpreter's order: the last axis first."""
     x, rest = divmod(number, shape[1] * shape[2])
     return x, *divmod(rest, shape[2])
