@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from common import program
 from common.pairs.pair import ROOT, load
 from common.pairs.user_error import UserError
 from common.xray.compilers import nvrtc_compile
@@ -31,11 +32,30 @@ def run(*command: str | Path, cwd: Path, path: str = os.environ["PATH"]) -> subp
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 
 
-def output_of(name: str, *arguments: str, cwd: Path) -> str:
-    """What a script prints; it must succeed and have nothing to complain about."""
-    done = run(sys.executable, CH1 / f"{name}.py", *arguments, cwd=cwd)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    return done.stdout
+@pytest.fixture
+def here(monkeypatch, capsys, tmp_path):
+    """here(name, argument, ...): what becomes of a script in this process, which has imported torch."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(CH1)  # as it is when a script is run
+
+    def of(name: str, *arguments: str) -> subprocess.CompletedProcess:
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+        status = program.status_of(f"{name}.py", lambda: load(CH1 / f"{name}.py").main() or 0)
+        return subprocess.CompletedProcess(sys.argv, status, *capsys.readouterr())
+
+    return of
+
+
+@pytest.fixture
+def output_of(here):
+    """output_of(name, argument, ...): what a script prints; it must succeed and have nothing to complain about."""
+
+    def of(*arguments: str) -> str:
+        done = here(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return of
 
 
 def refused(done: subprocess.CompletedProcess, says: str = "") -> None:
@@ -71,12 +91,12 @@ def test_help_needs_no_torch(name, tmp_path):
         ("arithmetic_intensity_demo", "--elements 7", "--elements 7"),
     ],
 )
-def test_bad_input_is_one_line(name, arguments, says, tmp_path):
-    refused(run(sys.executable, CH1 / f"{name}.py", *arguments.split(), cwd=tmp_path), says)
+def test_bad_input_is_one_line(name, arguments, says, here):
+    refused(here(name, *arguments.split()), says)
 
 
-def test_goodput_is_useful_time_over_total_time(tmp_path):
-    text = output_of("performance_basics", "--samples", "512", "--repeats", "3", cwd=tmp_path)
+def test_goodput_is_useful_time_over_total_time(output_of):
+    text = output_of("performance_basics", "--samples", "512", "--repeats", "3")
     (line,) = find_lines(r"^goodput=([\d.]+)% \(useful=([\d.]+)s total=([\d.]+)s\)$", text)
     goodput, useful_s, total_s = map(float, line)
     assert 0 < useful_s <= total_s
@@ -86,9 +106,9 @@ def test_goodput_is_useful_time_over_total_time(tmp_path):
     assert inside == pytest.approx(1e6 * useful_s / (3 * 16), rel=0.01)
 
 
-def test_the_four_tests_and_the_overall_speedup(tmp_path):
+def test_the_four_tests_and_the_overall_speedup(output_of):
     short = ("--samples", "512", "--repeats", "3", "--batches", "32,128,1099511627776,64")
-    text = output_of("performance_basics_optimized", *short, cwd=tmp_path)
+    text = output_of("performance_basics_optimized", *short)
     assert find_lines(r"^test (\d): ", text) == ["1", "2", "3", "4"]
     assert "end with equal weights" in text
     if DEVICE == "cpu":
@@ -146,8 +166,8 @@ def test_a_pass_trains_on_every_sample_and_forgets_the_warm_up():
     torch.testing.assert_close(one.weights, again.weights)
 
 
-def test_roofline_places_every_operation(tmp_path):
-    text = output_of("roofline_analysis", "--quick", "--repeats", "3", "--device", DEVICE, cwd=tmp_path)
+def test_roofline_places_every_operation(output_of, tmp_path):
+    text = output_of("roofline_analysis", "--quick", "--repeats", "3", "--device", DEVICE)
     assert (tmp_path / "roofline_plot.png").read_bytes().startswith(PNG)
     roofs = {key: amount(rate) for key, rate in find_lines(r"^roof (\w+) +([\d.]+ \S+) measured", text)}
     ridge = float(re.search(r"^ridge point fp32: ([\d.]+) FLOP/B", text, re.MULTILINE).group(1))
@@ -167,8 +187,8 @@ def test_roofline_places_every_operation(tmp_path):
         assert float(part) == pytest.approx(100 * amount(flops) / roof, rel=0.03, abs=0.1)
 
 
-def test_the_sweep_of_flops_per_element(tmp_path):
-    text = output_of("arithmetic_intensity_demo", "--elements", "1048576", "--repeats", "3", cwd=tmp_path)
+def test_the_sweep_of_flops_per_element(output_of, tmp_path):
+    text = output_of("arithmetic_intensity_demo", "--elements", "1048576", "--repeats", "3")
     assert (tmp_path / "arithmetic_intensity_demo.png").read_bytes().startswith(PNG)
     assert text.startswith("verified: every chain agrees with float64")
     rows = find_lines(r"^ +(\d+) +([\d.]+) +([\d.e+-]+) \(\S+\) +([\d.]+ \S+) +([\d.]+ \S+)$", text)
@@ -247,7 +267,7 @@ def bare_path(folder: Path, **tools: str) -> str:
     return str(folder)
 
 
-MISUSED = ["pytorch", "pytorch missing.py", "cuda ch9/tiny.py", "cuda ch9/tiny.py a/b"]
+MISUSED = ["pytorch missing.py", "cuda ch9/tiny.py", "cuda ch9/tiny.py a/b"]
 
 
 @pytest.mark.parametrize("arguments", MISUSED)
