@@ -53,7 +53,8 @@ def in_this_process(request, monkeypatch):
     from common.isolation import worker
 
     if "in_its_process" not in request.fixturenames:
-        monkeypatch.setattr(worker, "call", lambda function, *arguments: function(*arguments, lambda *said: None))
+        call = lambda function, *arguments, **options: function(*arguments, lambda *progress: None)  # noqa: E731
+        monkeypatch.setattr(worker, "call", call)
 
 
 @pytest.fixture(scope="module")
