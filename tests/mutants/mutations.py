@@ -6,7 +6,6 @@ exercise's gates.
 """
 
 import ast
-import copy
 import random
 import tomllib
 from collections.abc import Iterator
@@ -53,12 +52,13 @@ def equivalent() -> dict[str, dict[str, str]]:
 
 def mutations(exercise: Exercise) -> dict[str, str]:
     """What was changed -> the text of the solution with it: so many, drawn with the exercise's name as the seed."""
-    tree = ast.parse(exercise.solution.read_text(encoding="utf-8"))
+    solution = exercise.solution.read_text(encoding="utf-8")
+    tree = ast.parse(solution)
     own = _own(exercise, tree)
     places = [(number, kind) for number, node in enumerate(ast.walk(tree)) for kind in _kinds(exercise, own, node)]
     draw, found = random.Random(exercise.id), dict[str, str]()
     for number, kind in draw.sample(places, len(places)):
-        mutant = copy.deepcopy(tree)
+        mutant = ast.parse(solution)  # many times faster than a copy of the tree
         node: Any = next(each for place, each in enumerate(ast.walk(mutant)) if place == number)
         before, line = ast.unparse(node), getattr(node, "lineno", 0)
         _change(node, kind)
