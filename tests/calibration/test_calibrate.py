@@ -178,17 +178,6 @@ def test_a_verdict_that_a_run_alone_contradicts_is_not_that_of_its_interval():
     assert contradiction(sound(runs=alone(said=replace(DOUBTED, reason="")))).startswith("alone run 0, copy: unsure")
 
 
-def test_what_a_check_has_found_is_said_in_figures():
-    rows = [(check.check, check.condition, check.found, check.accepted) for check in sound(planted(3)).checks]
-    assert set(rows) >= {
-        (EQUAL, "quiet", "3 (1.5%)", "at most 5%"), (EQUAL, "busy", "0 (0.0%)", "at most 5%"),
-        ("a planted 5% is found", "quiet", "200 (100.0%)", "at least 95%"), (WRONG, "quiet", "0 (0.0%)", "never"),
-        (SPIN, "quiet", "+0.00% to +0.00%", "within 5%"), (OWN, "quiet", "as much as 0.00", "at most 2"),
-        (READ, "quiet", "1.80x (18.0 us, 10.0 us)", "above 1.2x"),
-        (COPY, "quiet", "98.0% (97.0% to 99.0%)", "90% to 102%"),
-    }  # fmt: skip
-
-
 # The file
 
 
@@ -222,17 +211,11 @@ def say(run, version, **changes):
         (edited(lambda data: data.pop("runs")), r"not a calibration \(.*`runs`"),
         (edited(lambda data: data["known"].update(spins=3)), r"not a calibration \(Expected `array`, got `int`"),
         (edited(lambda data: data.update(schema=2)), r"an older version .*`python -m tools.convert_records FILE`$"),
-        (edited(lambda data: data.update(schema=99)), rf"reads {SCHEMA}"),
-        ("[]", r"not a calibration"),
-        ("{", r"not JSON"),
-        ("[" * 100_000, r"not JSON"),
-        (None, r"cannot be read \(No such file or directory\)$"),
     ],
 )  # fmt: skip
 def test_a_file_whose_figures_do_not_follow_is_refused_in_one_line(text, complaint, tmp_path):
     path = tmp_path / "calibration.json"
-    if text is not None:
-        path.write_text(text)
+    path.write_text(text)
     with refused(complaint, f"{path}: ", RecordError):
         FORMAT.load(path)
 
@@ -252,6 +235,7 @@ def test_the_table_shows_every_check_with_device_date_and_versions(tmp_path):
         assert said in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert f"| {EQUAL} | quiet | 200 | 16 (8.0%) | at most 5% | **not passed** |" in rows
+    assert f"| {READ} | quiet | 5 | 1.80x (18.0 us, 10.0 us) | above 1.2x | passed |" in rows
     assert f"| {EQUAL} | busy | 200 | 0 (0.0%) | at most 5% | passed |" in rows
     assert len(rows) == 2 + len(found.checks)
 
@@ -444,9 +428,6 @@ def test_a_minute_of_calibration(tmp_path, capsys):
     ("arguments", "complaint"),
     [
         (["--runs", "0"], "--runs: at least 1"),
-        (["--runs", "many"], "invalid int value"),
-        (["--fast"], "unrecognized arguments: --fast"),
-        pytest.param(["--device", "cuda:77"], "device cuda:77", marks=pytest.mark.rest),  # seconds: torch has to look
         (["--device", "abacus"], "abacus"),
     ],
 )

@@ -18,6 +18,7 @@ from common.pairs.contract import is_inherited
 from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, Pair, discover, load
 from common.pairs.source import UNHASHED
+from tools.answers_page import question
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch[0-9]*/baseline_*.py")})
 PAIRS = [pair for folder in FOLDERS for pair in discover(folder)]
@@ -111,6 +112,15 @@ def test_a_pair_stands_on_its_own(pair):
         assert version.imports - helpers <= MAY_IMPORT
         most = 200 if version.is_gluon else 150 if version.has_kernel else 80  # Gluon writes layouts and barriers out
         assert len(version.path.read_text(encoding="utf-8").splitlines()) <= most
+
+
+@each_pair
+def test_a_docstring_has_its_parts_in_order_and_ends_with_a_question(pair):
+    for version in pair.versions:
+        text = ast.get_docstring(ast.parse(version.path.read_text(encoding="utf-8")))
+        found = re.findall(r"^(Problem|Idea|Cost|Predict): ", text, flags=re.MULTILINE)
+        assert found == ["Problem", *["Idea"] * (version is not pair.baseline or "Idea" in found), "Cost", "Predict"]
+        assert question(version).endswith("?") and question(version).count("?") <= 2, version.path.name
 
 
 @each_pair

@@ -33,6 +33,18 @@ def run(*command: str | Path, cwd: Path, path: str = os.environ["PATH"]) -> subp
 
 
 @pytest.fixture
+def output_of(here):
+    """output_of(name, argument, ...): what a script prints; it must succeed."""
+
+    def of(*arguments: str) -> str:
+        done = here(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return of
+
+
+@pytest.fixture
 def here(monkeypatch, capsys, tmp_path):
     """here(name, argument, ...): what becomes of a script in this process, which has imported torch."""
     monkeypatch.chdir(tmp_path)
@@ -42,18 +54,6 @@ def here(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
         status = program.status_of(f"{name}.py", lambda: load(CH1 / f"{name}.py").main() or 0)
         return subprocess.CompletedProcess(sys.argv, status, *capsys.readouterr())
-
-    return of
-
-
-@pytest.fixture
-def output_of(here):
-    """output_of(name, argument, ...): what a script prints; it must succeed and have nothing to complain about."""
-
-    def of(*arguments: str) -> str:
-        done = here(*arguments)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     return of
 
@@ -81,12 +81,10 @@ def test_help_needs_no_torch(name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("performance_basics", "--device tpu", "tpu"),
         ("performance_basics", "--samples 16 --batch 32", "--batch 32"),
         ("performance_basics_optimized", "--repeats 2", "--repeats 2"),
         ("performance_basics_optimized", "--batches 32,x", "--batches"),
         ("roofline_analysis", "--output nowhere/plot.png", "nowhere/plot.png"),
-        ("roofline_analysis", "--unknown", "--unknown"),
         ("arithmetic_intensity_demo", "--device cuda:99", "cuda:99"),
         ("arithmetic_intensity_demo", "--elements 7", "--elements 7"),
     ],
@@ -265,15 +263,6 @@ def bare_path(folder: Path, **tools: str) -> str:
     for tool in ("bash", "dirname", "basename", "mkdir", "env"):
         (folder / tool).symlink_to(shutil.which(tool))
     return str(folder)
-
-
-MISUSED = ["pytorch missing.py", "cuda ch9/tiny.py", "cuda ch9/tiny.py a/b"]
-
-
-@pytest.mark.parametrize("arguments", MISUSED)
-def test_wrong_use_of_the_profiling_scripts_is_one_line(arguments, checkout):
-    tool, *rest = arguments.split()
-    refused(run(checkout / f"common/profiling/profile_{tool}.sh", *rest, cwd=checkout))
 
 
 def profile(checkout: Path, path: str, tool: str, *arguments: str, status: int = 0) -> str:
