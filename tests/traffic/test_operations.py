@@ -52,6 +52,18 @@ def test_what_is_read_written_and_allocated(call, launches, read, written, alloc
     assert (found.total.read_bytes, found.total.written_bytes, found.allocated_bytes) == (read, written, allocated)
 
 
+def test_the_peak_is_of_what_lives_at_the_same_time():
+    def kept():
+        y = a * 2
+        z = y * 3
+        return y + z
+
+    a = x()
+    chain = count(lambda: ((a * 2) * 3) * 4)
+    assert (chain.peak_bytes, chain.allocated_bytes) == (2 * BYTES, 3 * BYTES)
+    assert count(kept).peak_bytes == 3 * BYTES
+
+
 def test_out_is_written_and_not_read():
     a, out = x(), torch.empty(N)
     found = count(torch.mul, a, a, out=out).total
