@@ -99,8 +99,9 @@ def test_the_published_form_is_the_same_formula_in_one_graph(dimensions, normali
     torch.testing.assert_close(out, expected)
     gradients = [torch.autograd.grad(of, leaves, dout) for of in (out, expected)]
     torch.testing.assert_close(*gradients)
-    whole = torch.compile(published.sgp, backend="aot_eager", fullgraph=True)
-    torch.testing.assert_close(whole(*leaves, normalized), expected)
+    if (dimensions, normalized) == (2, True):  # it takes seconds
+        whole = torch.compile(published.sgp, backend="aot_eager", fullgraph=True)
+        torch.testing.assert_close(whole(*leaves, normalized), expected)
 
 
 @DIMENSIONS

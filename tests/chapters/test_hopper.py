@@ -65,6 +65,7 @@ def test_every_tile_has_one_program(shape, causal):
     assert steps == max(sum(-(-end // block_n) + groups - 1 for end in program) for program in ends)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_attention_with_few_tiles_has_one_group_which_spills_nothing():
     (pair,) = discover(ROOT / "ch4", "attention")
     pair = replace(pair, variants=[version for version in pair.variants if version.label == "optimized/gluon"])

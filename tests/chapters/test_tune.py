@@ -213,7 +213,7 @@ def test_another_search_s_history_is_refused(kept):
 def test_evolution_finds_what_chance_does_not():
     def shares(kind):
         for seed, scores in enumerate(map(landscape, range(3))):
-            found = searched(History(ABOUT), SEEDED[kind](space(), seed), scores, most := len(space().valid) // 10)
+            found = searched(History(ABOUT), SEEDED[kind](space(), seed), scores, most := len(space().valid) // 20)
             assert len(found.trials) == len(found.names & space().valid.keys()) == most  # valid and new
             assert found.trials[0].configuration == gemm.DEFAULT
             yield found.measured[0].score / max(filter(None, scores.values()))

@@ -49,6 +49,7 @@ def pair(tmp_path):
     return one_pair(tmp_path, version(RUN, extra=textwrap.dedent(KERNEL)))
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_its_kernel_is_recognized_and_compiled_for_its_own_capability_only(pair):
     (variant,) = pair.variants
     assert variant.has_kernel and variant.is_gluon and variant.needs_cuda
