@@ -242,40 +242,24 @@ def test_to_record_is_asked_for(tmp_path):
     refused(run(sys.executable, CH1 / "script.py", cwd=tmp_path), "--record")
 
 
-TINY = "import sys, torch\ntorch.ones(8, 8) @ torch.ones(8, 8)\nprint(sys.argv[1:])\nsys.exit(3)\n"
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """A root with the profiling scripts and one short script to profile; reports stay in it."""
+def test_profiling_scripts_call_nsight_with_the_reports_name(tmp_path):
+    """With a PATH of the shell's own tools, this Python, and scripts in place of Nsight's."""
     shutil.copytree(ROOT / "common/profiling", tmp_path / "common/profiling")
-    (tmp_path / "ch9").mkdir()
-    (tmp_path / "ch9/tiny.py").write_text(TINY)
-    return tmp_path
-
-
-def bare_path(folder: Path, **tools: str) -> str:
-    """A PATH with the shell's own tools, this Python, and the given scripts instead of Nsight's."""
-    folder.mkdir()
-    for tool, text in {"python": f'exec "{sys.executable}" "$@"', **tools}.items():
-        (folder / tool).write_text(f"#!/bin/bash\n{text}\n")
-        (folder / tool).chmod(0o700)
+    for folder in ("ch9", "bin"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "ch9/tiny.py").touch()
+    for tool, text in {"python": f'exec "{sys.executable}" "$@"', "nsys": 'echo "$*"', "ncu": 'echo "$*"'}.items():
+        (tmp_path / "bin" / tool).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / "bin" / tool).chmod(0o700)
     for tool in ("bash", "dirname", "basename", "mkdir", "env"):
-        (folder / tool).symlink_to(shutil.which(tool))
-    return str(folder)
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
 
+    def profile(tool: str, *arguments: str) -> subprocess.CompletedProcess:
+        script, path = tmp_path / f"common/profiling/profile_{tool}.sh", str(tmp_path / "bin")
+        return run(script, "ch9/tiny.py", *arguments, cwd=tmp_path, path=path)
 
-def profile(checkout: Path, path: str, tool: str, *arguments: str, status: int = 0) -> str:
-    """What the profiling script prints about ch9/tiny.py."""
-    done = run(checkout / f"common/profiling/profile_{tool}.sh", "ch9/tiny.py", *arguments, cwd=checkout, path=path)
-    assert done.returncode == status, done.stderr
-    return done.stdout
-
-
-def test_with_nsight_it_is_called_with_the_reports_name(checkout):
-    path, results = bare_path(checkout / "bin", nsys='echo "nsys $*"', ncu='echo "ncu $*"'), f"{checkout}/results/ch9"
-    for (tool, argument), said in {
-        ("pytorch", "--x"): rf"--output={results}/tiny .*python ch9/tiny.py --x\n",
-        ("cuda", "NAME"): rf"--clock-control none .*--export {results}/NAME .*python ch9/tiny.py\n",
-    }.items():
-        assert re.search(said, profile(checkout, path, tool, argument))
+    results = f"{tmp_path}/results/ch9"
+    assert re.search(rf"--output={results}/tiny .*python ch9/tiny.py --x\n", profile("pytorch", "--x").stdout)
+    said = rf"--clock-control none .*--export {results}/NAME .*python ch9/tiny.py\n"
+    assert re.search(said, profile("cuda", "NAME").stdout)
+    refused(profile("cuda", "a/b"))
