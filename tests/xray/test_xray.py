@@ -12,9 +12,9 @@ from common.pairs.pair import ROOT, discover
 from common.xray.capture import CudaLaunch, launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import ARCHITECTURES, MACHINES, occupancy
-from common.xray.picture import Picture, xray
+from common.xray.picture import xray
 from common.xray.sass import INSTRUCTION, dissect, stack_bytes
-from common.xray.xray_tables import differences, rows, words
+from common.xray.xray_tables import differences, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
 SAMPLE = ("coalescing", "bank_conflicts", "tensor_cores", "reductions", "tile_size", "layer")  # of every chapter
@@ -280,21 +280,6 @@ def test_a_compilers_complaint_is_one_line():
         kernel("y[i] = undeclared;")
 
 
-# What is said of it
-
-
-def test_a_picture_shows_only_what_there_is():
-    plain, shared = kernel("y[i] = x[i];"), kernel(SHARED)
-    pictures = [Picture("baseline", "sm_90", [plain]), Picture("optimized/a", "sm_90", [shared])]
-    heading, *body = rows(pictures)
-    assert heading == ["", "baseline f", "a f"]
-    shown = {name: cells for name, *cells in body}
-    assert (shown["global loads"], shown["barriers"]) == (["1 x 32 bit"] * 2, ["-", "1"])
-    assert shown["shared memory a block"] == ["0 bytes", "1,024 bytes"]
-    assert "shuffles" not in shown
-    assert words(pictures)[0] == "a: has shared stores (1), the baseline none"
-
-
 # The command
 
 
@@ -303,13 +288,6 @@ def test_a_picture_is_asked_for_by_name_wherever_the_pair_is(in_its_process, cap
     out, err = capsys.readouterr()
     assert (out.count("coalescing, compiled for "), err) == (2, "")
     assert "sm_90 (H100)" in out and "ld.global" in out
-
-
-def test_a_version_is_not_compiled_for_what_it_cannot_run_on(tmp_path):
-    newer = dot("tf32", extra='REQUIRES = {"capability": (8, 0)}\n' + textwrap.dedent(DOT))
-    old, new = xray(one_pair(tmp_path, newer, newer), ["sm_75", "sm_80"])[:2]
-    assert (old.kernels, old.reason) == ([], "needs compute capability 8.0")
-    assert new.kernels
 
 
 def test_sizes_are_asked_for_by_class_and_a_kernel_that_does_not_compile_is_a_failure_that_is_told(tmp_path, capsys):
