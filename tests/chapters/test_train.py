@@ -44,7 +44,7 @@ def test_a_volume_is_a_determinant_and_turns_its_sign_in_a_mirror():
     assert q.mean(0).abs().max() < 0.01  # no direction is preferred
 
 
-@pytest.mark.parametrize("features", [1, 2, 16, 99])
+@pytest.mark.parametrize("features", [1, 99])
 @PRODUCTS
 def test_the_plain_network_has_as_many_parameters(features, product):
     clifford, plain = map(signed_volume.size, signed_volume.models(features=features, product=product))
@@ -77,9 +77,9 @@ def test_a_bias_on_another_blade_shows():
 
 @PRODUCTS
 def test_both_forms_draw_one_curve(product):
-    fused, eager = (losses_of(DEVICE, 40, features=5, product=product, eager=eager) for eager in (False, True))
+    fused, eager = (losses_of(DEVICE, 16, features=5, product=product, eager=eager) for eager in (False, True))
     assert fused == close(eager)
-    assert losses_of(DEVICE, 40, features=5, product=product) == fused  # the same seed, the same bits
+    assert losses_of(DEVICE, 16, features=5, product=product) == fused  # the same seed, the same bits
 
 
 @PRODUCTS
