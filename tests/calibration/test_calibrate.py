@@ -222,7 +222,7 @@ def say(run, version, **changes):
         (edited(lambda data: data["checks"][0].update(passed=False)), EQUAL),
         (edited(lambda data: data.pop("runs")), r"not a calibration \(.*`runs`"),
         (edited(lambda data: data["known"].update(spins=3)), r"not a calibration \(Expected `array`, got `int`"),
-        (edited(lambda data: data.update(schema=2)), r"an older version .*`python -m tools.convert_records FILE`$"),
+        (edited(lambda data: data.update(schema=2)), r"an older version .*: measure again, or `git checkout .* FILE`$"),
         (edited(lambda data: data.update(schema=99)), rf"reads {SCHEMA}"),
         ("[]", r"not a calibration"),
         ("{", r"not JSON"),
