@@ -27,10 +27,10 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 	$(PY) benchmark.py $(or $(ARGS),--list)
 
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
-	$(PY) -m common.calibration $(ARGS)
+	$(PY) -m tools calibrate $(ARGS)
 
 record: .venv/.ready ## measure all that recorded/ lacks, or that is stale there, on this machine; ARGS=--help lists options
-	$(PY) -m tools.record $(ARGS)
+	$(PY) -m tools record $(ARGS)
 
 # Two at a time (the rest: notebooks first, they are long); then, one after the other, those that compare times. All of
 # it runs, whatever fails.
@@ -60,7 +60,7 @@ notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 	SPEED_OF_LIGHT_FORECASTER=naive $(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 readme: .venv/.ready ## write the tables of the READMEs and of recorded/ anew from the records
-	$(PY) -m tools.readmes
+	$(PY) -m tools readmes
 
 # A stamp says that what it stands for is whole. pip takes a package that it was killed over for an installed one: an
 # environment of ours whose first installation did not end is made anew, and test tools whose did not are forced: they

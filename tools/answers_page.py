@@ -30,7 +30,7 @@ PAGE = "ANSWERS.md"
 NOTHING = "*Measured.* Not recorded yet, as it is now: `python benchmark.py --chapter {} --only {} --record`."
 FOREWORD = """Every version ends its docstring with a question. Answer it before you read on: that is the exercise.
 Here are the questions of this chapter, an answer to each, and the measurement that shows it. The figures are from
-`recorded/`; `python -m tools.readmes` writes this page."""
+`recorded/`; `make readme` writes this page."""
 
 
 def question(version: Version) -> str:

@@ -1,4 +1,4 @@
-"""Carry recorded rows over a change of code: python -m tools.carry_records REVISION [--map FILE]
+"""Keep recorded rows over a change that changes no work.
 
 A stale row is kept if the pair still gives the GPU the same work as at REVISION, whose code was recorded. Compared are
 `run` and the cost of each version of the row, and each library that was timed, wherever in the pair they stand. Equal
@@ -9,7 +9,7 @@ clock, the code on the host must be equal, too.
 """
 
 import ast
-import sys
+from argparse import Namespace
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,14 +17,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common.cli import counts
+from common.cli.arguments import chapter_folder
 from common.cli.counts import CountedPair
 from common.isolation import worker
 from common.pairs.contract import LIBRARY_KINDS
-from common.pairs.pair import ROOT, Pair, chapters, class_of, discover
+from common.pairs.pair import Pair, chapters, class_of, discover
 from common.pairs.source import definitions, source_hash, timed_code
 from common.pairs.syntax import parse
 from common.pairs.user_error import UserError
-from common.program import Parser, finish, status_of
 from common.record.files import RECORDED
 from common.record.record_file import load_records, save_records
 from common.record.result import PairResult, Record
@@ -177,22 +177,16 @@ def difference(move: Move, work_of: Works) -> str:
     return ""
 
 
-def run(argv: list[str] | None) -> int:
-    """Parse the arguments and carry rows over. Raises UserError."""
-    parser = Parser("python -m tools.carry_records", description=str(__doc__).split("\n\n")[1])
-    parser.add_argument("revision", help="git revision of the recorded code")
-    parser.add_argument("--chapter", metavar="chN", default="ch*", help="only this chapter")
-    parser.add_argument("--map", metavar="FILE", help="new names of files, functions, labels and pairs (TOML)")
-    args = parser.parse_args(argv)
-    if not (selected := [path.name for path in chapters().values() if path.match(args.chapter)]):
-        parser.error(f"--chapter {args.chapter}: there is none; chN is meant, as in ch3")
+def run(args: Namespace) -> int:
+    """Carry rows over. Raises UserError."""
+    folders = [chapter_folder(args.chapter)] if args.chapter else chapters().values()
     names = read_map(args.map) if args.map else RenameMap()
-    with TemporaryDirectory(prefix="speed-of-light-") as folder:
-        extract_revision(args.revision, Path(folder))
-        for chapter in selected:
-            old, new = old_pairs(Path(folder) / chapter, names), {pair.name: pair for pair in discover(ROOT / chapter)}
-            carry_chapter(chapter, old, new, names)
-            carry_counts(chapter, old, new, names)
+    with TemporaryDirectory(prefix="speed-of-light-") as old_root:
+        extract_revision(args.revision, Path(old_root))
+        for folder in folders:
+            old, new = old_pairs(Path(old_root) / folder.name, names), {pair.name: pair for pair in discover(folder)}
+            carry_chapter(folder.name, old, new, names)
+            carry_counts(folder.name, old, new, names)
     return 0
 
 
@@ -258,7 +252,3 @@ def save_by_class(records: dict[Path, list[Record]], chapter: str) -> None:
         save_records(merge_runs(runs), path)
     for path in records.keys() - files.keys():
         path.unlink()
-
-
-if __name__ == "__main__":
-    finish(lambda: status_of("carry", lambda: run(sys.argv[1:])))

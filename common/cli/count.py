@@ -1,22 +1,14 @@
-"""Memory traffic of all versions of a pair, side by side, and the least time it takes: benchmark.py --count.
-
-    python -m common.cli.count     counts the chapters' pairs into recorded/counts.json, for the pages of results
-
-Each pair is counted at its default size and at `count`. Counts of unchanged pairs are kept: to repeat them, remove the
-file.
-"""
+"""Memory traffic of all versions of a pair, side by side, and the least time it takes: benchmark.py --count."""
 
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from common import program
 from common.cli import counts
-from common.cli.arguments import COUNTED_FOR
 from common.cli.counts import CountedPair
 from common.cli.prediction_rates import rates_for
 from common.isolation import interrupt
-from common.pairs.pair import Pair, chapters, discover
+from common.pairs.pair import Pair
 from common.pairs.wide_tables import print_table
 from common.record import files
 from common.show import console
@@ -35,7 +27,7 @@ def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
         print(f"left out, because they have no size {args.size}: {', '.join(missing)}", file=sys.stderr)
     with interrupt.hold_signals():
         requested = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
-        counted_pairs = list(_count_all(requested, machine))
+        counted_pairs = list(count_all(requested, machine))
         rates = rates_for(machine)
         with files.note_errors(unwritten):
             if args.json:
@@ -57,8 +49,8 @@ def sizes_to_count(pair: Pair, requested: str) -> list[str]:
     return [size for size in pair.sizes if names & {"all", size, size.split("/")[0]}]
 
 
-def _count_all(requested: PairSizes, machine: Machine) -> Iterator[CountedPair]:
-    """Counts, one pair and size after another, with progress on stderr."""
+def count_all(requested: PairSizes, machine: Machine) -> Iterator[CountedPair]:
+    """Count one pair and size after another, with progress on stderr."""
     with console.progress(len(requested)) as (tell, _):
         for number, (pair, size) in enumerate(requested):
             name = f"{pair.name} {size}"
@@ -89,27 +81,3 @@ def _print_tables(pairs: Sequence[CountedPair], rates: Rates | None) -> None:
             console.print_wrapped(text, out)
     if rates and any(version.traffic for pair in pairs for version in pair.versions):
         console.print_wrapped(f"{traffic_tables.PREDICTED}: {rates.source}", out)
-
-
-def record_counts(argv: list[str] | None) -> int:
-    """Count the chapters' pairs into recorded/counts.json. Raises UserError."""
-    program.Parser("python -m common.cli.count", description=str(__doc__)).parse_args(argv)
-    machine, recorded = MACHINES[COUNTED_FOR], counts.load_counts()
-    pairs = [pair for folder in chapters().values() for pair in discover(folder)]
-    sizes = [(pair, size) for pair in pairs for size in ("default", "count") if size in pair.sizes]
-    by_key = {(pair.chapter, pair.name, pair.size): pair for pair in recorded}
-
-    def is_counted(pair: Pair, size: str) -> bool:
-        old = by_key.get((pair.chapter, pair.name, size))
-        return old is not None and old.is_current(pair) and not any(version.failed for version in old.versions)
-
-    with interrupt.hold_signals():
-        for new in _count_all([item for item in sizes if not is_counted(*item)], machine):
-            by_key[new.chapter, new.name, new.size] = new
-    keys = [(pair.chapter, pair.name, size) for pair, size in sizes]
-    counts.save(counts.new_counts([by_key[key] for key in keys], machine), files.RECORDED / counts.FILE)
-    return 0
-
-
-if __name__ == "__main__":
-    program.finish(lambda: program.status_of("python -m common.cli.count", lambda: record_counts(None)))

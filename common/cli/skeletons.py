@@ -19,10 +19,10 @@ README = """# Chapter {number}: FILL IN
 
 After this chapter you can FILL IN.
 
-<!-- pairs of ch{number} from lessons.toml: python -m tools.readmes -->
+<!-- pairs of ch{number} from lessons.toml: make readme -->
 <!-- end of pairs -->
 
-<!-- results of ch{number} from recorded/: python -m tools.readmes -->
+<!-- results of ch{number} from recorded/: make readme -->
 <!-- end of results -->
 """
 ANSWERS = """# Answers to the questions in this chapter's docstrings, by pair and version; ANSWERS.md is made from them.
@@ -77,7 +77,7 @@ def new_exercise(exercise_id: str) -> int:
         texts[EXERCISES / exercise_id / name] = re.sub(r"^order = .*", f"order = {order}", text, flags=re.MULTILINE)
     write_new(texts)
     print("next: change all three (exercises/README.md says how)")
-    print(f"then: `python -m tools.solutions {exercise_id}` grades the solution")
+    print(f"then: `python -m tools solutions {exercise_id}` grades the solution")
     print(f"then: `cd tests; ../.venv/bin/python -m mutants {exercise_id}` judges its wrong answers")
     print(f'then: show it in notebooks/{chapter}_*.ipynb, with a cell `nb.learn.show("{exercise_id}")`')
     return 0

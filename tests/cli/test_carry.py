@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from argparse import Namespace
 from dataclasses import replace
 from itertools import count
 
@@ -217,7 +218,7 @@ def test_a_map_that_is_none_is_one_line(tmp_path):
     for text in ("[files", "[file]\na = 'b'"):
         path.write_text(text)
         with refused("no map of names", start=path):
-            carry_records.run(["HEAD", "--map", str(path)])
+            carry_records.run(Namespace(revision="HEAD", chapter=None, map=str(path)))
 
 
 def test_a_map_has_a_table_for_each_kind_of_name(tmp_path):

@@ -639,7 +639,7 @@ def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tm
     profiled.assert_called_once_with(discover(pairs), tmp_path / "results" / "pairs", "cpu")
 
 
-@pytest.mark.parametrize("words", [["benchmark.py", "--list"], ["learn.py", "next"], ["-m", "tools.record"]])
+@pytest.mark.parametrize("words", [["benchmark.py", "--list"], ["learn.py", "next"], ["-m", "tools", "record"]])
 def test_without_the_courses_packages_a_program_ends_with_one_line(words):
     done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
