@@ -48,7 +48,7 @@ rest: .venv/.tested
 	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answers; another's: make lab CHAPTER=2
-	@$(if $(LESSON),,$(error there is no chapter $(CHAPTER): there are $(sort $(foreach name,$(NOTEBOOKS:notebooks/ch%=%),$(firstword $(subst _, ,$(name)))))))
+	@$(if $(LESSON),,$(error no notebook of chapter "$(CHAPTER)": use CHAPTER=N, where N is one of $(sort $(foreach name,$(NOTEBOOKS:notebooks/ch%=%),$(firstword $(subst _, ,$(name)))))))
 	@mkdir -p work && for file in notebooks/*.ipynb; do [ -e work/$${file##*/} ] || \
 	$(PY) -m jupyter nbconvert --log-level WARN --ClearOutputPreprocessor.enabled=True --to notebook --output-dir work $$file || exit; done
 	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(LESSON:notebooks%=work%)

@@ -15,7 +15,6 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from common import program
@@ -118,7 +117,7 @@ def run(args: Namespace) -> int:
     if args.new:
         from common.cli.skeletons import new_pair
 
-        return new_pair(Path(args.new[0]), args.new[1])
+        return new_pair(*args.new)
     if args.compare:
         from common.cli.regression_check import compare_files
 

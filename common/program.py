@@ -53,9 +53,9 @@ def device_name(text: str) -> str:
 
 
 def chapter_number(text: str) -> int:
-    """A type for argparse: 7, or ch7."""
+    """A type for argparse: 3, or ch3."""
     if not (number := text.removeprefix("ch")).isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of a chapter: 7 is meant, or ch7")
+        raise argparse.ArgumentTypeError(f"{text!r} is no chapter's number, such as 3 or ch3")
     return int(number)
 
 

@@ -13,7 +13,8 @@ BLANK = "FILL IN"  # in what is written here
 MODEL = "ch1/coalesce"  # the exercise to copy
 BLOCK = re.compile(r"^`(baseline|optimized)_(\w+)\.py`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-CHAPTER = re.compile(r"ch[0-9]+")
+CHAPTER = re.compile(r"ch(?:0|[1-9][0-9]*)")
+ALMOST = re.compile(r"(?:ch|chap|chapter)?[ _-]*([0-9]+)", re.IGNORECASE)  # chapter8, ch08
 EXERCISE = re.compile(rf"{CHAPTER.pattern}/{NAME.pattern}")
 README = """# Chapter {number}: FILL IN
 
@@ -40,10 +41,16 @@ summary = "FILL IN"
 """
 
 
-def new_pair(folder: Path, name: str) -> int:
-    """Write a pair to begin with, and the chapter's files where `folder` is a new chapter. Raises UserError."""
+def new_pair(place: str, name: str) -> int:
+    """Write a pair to begin with, and the chapter's files where `place` is a new chapter. Raises UserError."""
+    folder = Path(place)
+    if not place:
+        raise UserError("a pair needs a folder: --new DIR NAME")
     texts = {folder / f"{kind}_{name}.py": code for kind, code in _pair(name)}
-    is_chapter = folder.absolute().parent == ROOT and CHAPTER.fullmatch(folder.name)
+    is_in_course = folder.absolute().parent == ROOT
+    is_chapter = is_in_course and CHAPTER.fullmatch(folder.name)
+    if is_in_course and not is_chapter and (almost := ALMOST.fullmatch(folder.name)):
+        raise UserError(f"a chapter's folder is called chN: --new ch{int(almost[1])} {name}")
     if is_chapter and not folder.exists():
         values = {"number": folder.name.removeprefix("ch"), "name": name}
         texts |= {

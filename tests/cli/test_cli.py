@@ -98,7 +98,8 @@ def beside(tmp_path, monkeypatch):
 MISTAKES = [  # arguments, what must be said
     ("", "nothing to do", "--chapter N"),
     ("--chapter 99", "no chapter 99", "there are 1"),
-    ("--chapter one", "--chapter", "'one'"),
+    ("--chapter ch99", "no chapter 99", "there are 1"),
+    ("--chapter one", "--chapter", "'one' is no chapter's number, such as 3 or ch3"),
     ("--all --chapter 1", "--chapter: not allowed with argument --all"),
     ("--count softmx", "'softmx': did you mean softmax\n"),
     ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or a measure"),
