@@ -10,11 +10,10 @@ Exit status: 0 nothing is left; 1 something is left; 2 wrong usage, or a device 
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from common.calibration import checks, findings
@@ -30,23 +29,22 @@ from common.pairs.user_error import UserError, printable
 from common.record import files, store
 from common.record.files import Problems
 from common.record.outcome import FAILED
-from common.record.result import PairResult, Record
+from common.record.result import PairResult
 from common.show import words
 from tools import solutions
 
-Recorded = Callable[[str, str], Sequence[tuple[Path, Record]]]  # chapter, class -> files, newest first
+Recorded = Callable[[str, str], store.Records]  # chapter, class -> files, newest first
 LONG_S = 120.0  # a pair whose sizes of a class take longer is measured in parts, so that less is lost by a stop
 RECENT = 3  # steps whose times count for a step that was never carried out here
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one step measures. `here_s`: what it took on this device the last time, 0 if unknown."""
+    """What one step measures. `took_s`: what it took on this device the last time, 0 if unknown."""
 
     sizes: list[str]  # of a pair; empty for what is no pair
     is_stale: bool  # else missing
-    here_s: float = 0.0
-    elsewhere_s: float = 0.0  # on another device
+    took_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,8 @@ class Step:
         return "pair" if self.part.sizes else self.what.split()[0]
 
     def expected_s(self, recent: list[float]) -> float:
-        """Its last time here; else the longest of its last time elsewhere and of the last steps of its kind."""
-        return self.part.here_s or max([self.part.elsewhere_s, *recent[-RECENT:]])
+        """What it took the last time; else the longest of the last steps of its kind."""
+        return self.part.took_s or max(recent[-RECENT:], default=0.0)
 
     def line(self, recent: list[float]) -> str:
         about = f", about {expected} s" if (expected := round(self.expected_s(recent))) else ""
@@ -79,59 +77,59 @@ def pair_parts(pair: Pair, of_class: str, info: dict[str, Any], recorded: Record
     if not any(runner.can_time(pair, size, info) for size in sizes):
         return []
     records, is_current = recorded(pair.chapter, of_class), store.current_filter([pair])
-    here, elsewhere = (_newest(pair, records, info["name"], is_here) for is_here in (True, False))
+    here = _newest(pair, records, info["name"])
     is_timed = any(here[size].arms for size in sizes if size in here)
     parts: list[Part] = []
     current_sizes = {size for size in here if is_current(here[size]) and not store.added_variants(pair, here[size])}
     for size in [size for size in sizes if not (is_timed and size in current_sizes)]:
-        times = [results[size].spent_s.get("total", 0.0) if size in results else 0.0 for results in (here, elsewhere)]
-        is_stale = size in here and size not in current_sizes
-        if parts and max(parts[-1].here_s + times[0], parts[-1].elsewhere_s + times[1]) <= LONG_S:
+        took_s = here[size].spent_s.get("total", 0.0) if size in here else 0.0
+        part = Part([size], size in here and size not in current_sizes, took_s)
+        if parts and parts[-1].took_s + took_s <= LONG_S:
             last = parts.pop()
-            times = [last.here_s + times[0], last.elsewhere_s + times[1]]
-            parts.append(Part([*last.sizes, size], last.is_stale or is_stale, *times))
-        else:
-            parts.append(Part([size], is_stale, *times))
+            part = Part([*last.sizes, size], last.is_stale or part.is_stale, last.took_s + took_s)
+        parts.append(part)
     return parts
 
 
-def _newest(pair: Pair, dated: Sequence[tuple[Path, Record]], device: str, is_here: bool) -> dict[str, PairResult]:
-    """A pair's newest results of this device, or of the others, by size."""
-    records = [record for _, record in dated if (record.environment["device"]["name"] == device) == is_here]
+def _newest(pair: Pair, dated: store.Records, device: str) -> dict[str, PairResult]:
+    """A pair's newest results of this device, by size."""
+    records = [record for _, record in dated if record.environment["device"]["name"] == device]
     results = [result for record in reversed(records) for result in record.pairs if result.name == pair.name]
     return {result.size: result for result in sorted(results, key=lambda result: bool(result.arms))}  # timed ones last
 
 
+def _of_device(info: dict[str, Any], form: files.Format, name: str, problems: Problems) -> list[Any]:
+    """The content of this device's files of a name, newest first."""
+    contents = [content for _, content in form.load_all(name, problems=problems)]
+    return [content for content in contents if content.environment["device"]["name"] == info["name"]]
+
+
 def sheet_parts(info: dict[str, Any], problems: Problems) -> list[Part]:
     """One part if the machine's sheet is missing, or stale: measured with fewer GPUs it lacks links between them."""
-    devices = [sheet.environment["device"] for _, sheet in sheets.FORMAT.load_all(sheets.FILE, problems=problems)]
-    gpus = [device["gpus"] for device in devices if device["name"] == info["name"]]
+    recorded = _of_device(info, sheets.FORMAT, sheets.FILE, problems)
+    gpus = [sheet.environment["device"]["gpus"] for sheet in recorded]
     return [] if gpus and max(gpus) >= info["gpus"] else [Part([], bool(gpus))]
 
 
 def calibration_parts(info: dict[str, Any], problems: Problems) -> list[Part]:
     """One part if the calibration is missing, or stale: its pairs have changed since."""
-    calibrations = [calibration for _, calibration in checks.FORMAT.load_all(findings.FILE, problems=problems)]
-    here = [calibration for calibration in calibrations if calibration.environment["device"]["name"] == info["name"]]
+    recorded = _of_device(info, checks.FORMAT, findings.FILE, problems)
     hashes = {pair.name: source_hash(pair) for pair in discover(findings.PAIRS)}
-    if here and here[0].source_hashes == hashes:
-        return []
-    times = [sum(calibration.environment["took_s"] for calibration in group[:1]) for group in (here, calibrations)]
-    return [Part([], bool(here), *times)]
+    if not recorded:
+        return [Part([], False)]
+    newest = recorded[0]
+    return [] if newest.source_hashes == hashes else [Part([], True, newest.environment["took_s"])]
 
 
 def exercise_parts(info: dict[str, Any], problems: Problems) -> list[tuple[Exercise, Part]]:
     """The exercises whose solutions were not graded here as they are now, or did not pass."""
-    graded = solutions.FORMAT.load_all(solutions.FILE, problems=problems)
-    is_here = [(file.environment["device"]["name"] == info["name"], file) for _, file in graded]
-    grades = [(here, solution) for here, file in is_here for solution in file.solutions]
-    newest = {(is_here, solution.id): solution for is_here, solution in reversed(grades)}
+    recorded = _of_device(info, solutions.FORMAT, solutions.FILE, problems)
+    newest = {solution.id: solution for file in reversed(recorded) for solution in file.solutions}
     open_exercises = []
     for exercise in exercises():
-        here, elsewhere = newest.get((True, exercise.id)), newest.get((False, exercise.id))
-        if here is None or here.hash != exercise.hash or here.status not in solutions.DONE:
-            times = [grade.took_s if grade else 0.0 for grade in (here, elsewhere)]
-            open_exercises.append((exercise, Part([], here is not None, *times)))
+        grade = newest.get(exercise.id)
+        if grade is None or grade.hash != exercise.hash or grade.status not in solutions.DONE:
+            open_exercises.append((exercise, Part([], grade is not None, grade.took_s if grade else 0.0)))
     return open_exercises
 
 

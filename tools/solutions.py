@@ -69,11 +69,15 @@ def load_current(path: Path) -> dict[str, GradedSolution]:
 
 
 def grade_solution(exercise: Exercise) -> GradedSolution:
+    """Grade, and print a line."""
     begin, date = time.monotonic(), files.utc_now()
     result = grade(exercise, exercise.solution)
     required = [gate for gate in result.gates if not gate.is_extra]
     gates = [{"name": gate.name, "passed": gate.passed, "text": gate.text} for gate in required]
-    return GradedSolution(exercise.id, exercise.hash, result.status, time.monotonic() - begin, date, versions(), gates)
+    took_s = time.monotonic() - begin
+    solution = GradedSolution(exercise.id, exercise.hash, result.status, took_s, date, versions(), gates)
+    print(solution.line, flush=True)
+    return solution
 
 
 def record(selected: Sequence[Exercise], info: dict[str, Any]) -> list[GradedSolution]:
@@ -86,7 +90,6 @@ def record(selected: Sequence[Exercise], info: dict[str, Any]) -> list[GradedSol
     solutions = load_current(path)
     for exercise in [exercise for exercise in selected if exercise.id not in solutions]:
         solutions[exercise.id] = grade_solution(exercise)
-        print(solutions[exercise.id].line, flush=True)
         everything = sorted(solutions.values(), key=lambda solution: solution.id)
         files.write_json(path, Solutions(SCHEMA, environment, everything))
     return [solutions[exercise.id] for exercise in selected]
@@ -98,10 +101,7 @@ def run(args: Namespace) -> int:
     if args.record:
         solutions = record(selected, survey_apart(default_device(), with_limits=False)[0])
     else:
-        solutions = []
-        for exercise in selected:
-            solutions.append(grade_solution(exercise))
-            print(solutions[-1].line, flush=True)
+        solutions = [*map(grade_solution, selected)]
     passed = sum(solution.status == PASSED for solution in solutions)
     cannot = sum(solution.status == CANNOT for solution in solutions)
     print(f"{passed} of {len(solutions)} solutions passed" + (f", {cannot} cannot be graded here" if cannot else ""))

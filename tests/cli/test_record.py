@@ -47,9 +47,9 @@ class Clock:
     def __call__(self):
         return self.now
 
-    def work(self, what, took_s, **part):
+    def work(self, what, takes_s, **part):
         def do():
-            self.now += took_s
+            self.now += takes_s
             self.done.append(what)
             return ""
 
@@ -63,8 +63,8 @@ def clock():
 
 def test_no_step_begins_that_would_end_after_the_budget_and_a_shorter_one_still_does(clock):
     steps = [
-        clock.work("a", 30, here_s=30.0), clock.work("b", 60, here_s=60.0), clock.work("c", 5, here_s=5.0),
-        clock.work("d", 70, here_s=70.0),
+        clock.work("a", 30, took_s=30.0), clock.work("b", 60, took_s=60.0), clock.work("c", 5, took_s=5.0),
+        clock.work("d", 70, took_s=70.0),
     ]  # fmt: skip
     left = [*record.carry_out(steps, 100, clock)]
     assert clock.done == ["a", "b", "c"] and left == ["d (missing, about 70 s)"]
@@ -246,7 +246,7 @@ def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed
     monkeypatch.setattr(record, "exercises", lambda: [first, second])
     assert record.exercise_parts(CPU, {}) == [(first, Part([], False)), (second, Part([], False))]
     solved(second, "another")
-    assert record.exercise_parts(CPU, {})[1] == (second, Part([], False, 0.0, 7.0))
+    assert record.exercise_parts(CPU, {})[1] == (second, Part([], False))
     solved(first)
     assert [each for each, _ in record.exercise_parts(CPU, {})] == [second]
     for changes in ({"hash": "of another text"}, {"status": NOT_YET}):
@@ -263,7 +263,7 @@ def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypat
         monkeypatch.setattr(record.checks.FORMAT.__class__, "load_all", lambda *where, found=found, **how: found)
         assert [part.is_stale for part in record.calibration_parts(info, {})] == stale
         (missing,) = record.calibration_parts({"name": "another"}, {})
-        assert missing == Part([], False, 0, known.environment["took_s"])
+        assert missing == Part([], False)
 
 
 @pytest.mark.rest
