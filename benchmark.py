@@ -137,7 +137,7 @@ def run(args: Namespace) -> int:
         return 0
     check_request(args, pairs)
     if args.count:
-        from common.cli.count import count_pairs
+        from common.cli.counts import count_pairs
 
         return count_pairs(args, pairs)
     if left_out := pairs_without(pairs, args.size):

@@ -24,7 +24,6 @@ from common.pairs.contract import LIBRARY_KINDS
 from common.pairs.pair import Pair, chapters, class_of, discover
 from common.pairs.source import definitions, source_hash, timed_code
 from common.pairs.syntax import parse
-from common.pairs.user_error import UserError
 from common.record.files import RECORDED
 from common.record.record_file import load_records, save_records
 from common.record.result import PairResult, Record
@@ -99,21 +98,21 @@ class Move:
         return replace(moved, source_hash=source_hash(self.new_pair), carried=hashes)
 
 
-def move_of(result: PairResult, old: OldPairs, new: dict[str, Pair], names: RenameMap) -> Move:
-    """The move of a stale result. Raises UserError if no present pair fits."""
+def move_of(result: PairResult, old: OldPairs, new: dict[str, Pair], names: RenameMap) -> Move | str:
+    """The move of a stale result, or why no present pair fits."""
     key = f"{result.chapter}/{result.name}"
     renamed = names.pairs.get(key, {})
     name, more = renamed.get("name", result.name), renamed.get("arguments", {})
     hashes = (result.source_hash, *result.carried)  # a row that was carried is that of each code before, too
     old_pair, code = old.get(result.name, (None, ""))
     if old_pair is None or code not in hashes:
-        raise UserError("it is of another revision")
+        return "it is of another revision"
     if name not in new:
-        raise UserError(f"there is no pair {name}")
+        return f"there is no pair {name}"
     old_arguments = arguments_of(old_pair, result.sizes)
     sizes = [size for size, given in new[name].sizes.items() if arguments_of(new[name], given) == old_arguments | more]
     if not sizes:
-        raise UserError(f"{name} has no size of {old_arguments | more}")
+        return f"{name} has no size of {old_arguments | more}"
     of_class = [size for size in sizes if class_of(size) == class_of(result.size)]
     size = result.size if result.size in sizes else (of_class or sizes)[0]
     labelled = with_labels(result, names.labels.get(key, {}))
@@ -193,22 +192,18 @@ def run(args: Namespace) -> int:
 def carry_chapter(chapter: str, old: OldPairs, new: dict[str, Pair], names: RenameMap) -> None:
     """Print one line per stale result of a chapter; write the recorded files, if any result of them changes."""
     records = {path: load_records(path) for path in sorted(RECORDED.glob(f"*/{chapter}*.json"))}
-    moves: dict[int, Move | str] = {}
-    is_current = current_filter(list(new.values()))
     results = [(path, result) for path, runs in records.items() for run in runs for result in run.pairs]
-    for _, result in [(path, result) for path, result in results if not is_current(result)]:
-        try:
-            moves[id(result)] = move_of(result, old, new, names)
-        except UserError as error:
-            moves[id(result)] = str(error)
-    work_of, carried = find_work([move for move in moves.values() if isinstance(move, Move)]), dict[int, PairResult]()
-    for path, result in results:
-        if move := moves.get(id(result)):
-            reason = difference(move, work_of) if isinstance(move, Move) else move
-            new_result = move.carried_result() if isinstance(move, Move) and not reason else result
-            carried |= {id(result): new_result} if not reason else {}
-            outcome = f"stale: {reason}" if reason else f"carried over as {new_result.name} {new_result.size}"
-            print(f"{path.name} {result.name} {result.size}: {outcome}", flush=True)
+    is_current = current_filter([*new.values()])
+    stale = [(path, result) for path, result in results if not is_current(result)]
+    moves = [move_of(result, old, new, names) for _, result in stale]
+    work_of, carried = find_work([move for move in moves if isinstance(move, Move)]), dict[int, PairResult]()
+    for (path, result), move in zip(stale, moves, strict=True):
+        if isinstance(move, Move) and not (reason := difference(move, work_of)):
+            new_result = carried[id(result)] = move.carried_result()
+            outcome = f"carried over as {new_result.name} {new_result.size}"
+        else:
+            outcome = f"stale: {move if isinstance(move, str) else reason}"
+        print(f"{path.name} {result.name} {result.size}: {outcome}", flush=True)
     if carried:
         parts = {
             path: [replace(run, pairs=[carried.get(id(pair), pair) for pair in run.pairs]) for run in runs]

@@ -8,7 +8,7 @@ from argparse import Namespace
 
 from common.cli import counts
 from common.cli.arguments import COUNTED_FOR
-from common.cli.count import count_all
+from common.cli.counts import count_all
 from common.isolation import interrupt
 from common.pairs.pair import Pair, chapters, discover
 from common.record import files

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -33,7 +33,6 @@ from common.pairs.user_error import UserError
 from common.pairs.wide_tables import print_table
 from common.record import files
 from common.show.console import make_console, print_wrapped
-from common.xray.occupancy import Machine
 from tools.counted_launches import ChosenVersion, call_of, choose_versions, count_version, machine_of
 from tools.counter_page import HEADINGS, MEMORY_HEADINGS, errors, memory_rows, rows
 from tools.counter_truth import FIXED, METRICS, OCCUPANCY, SCHEMA, ComparedKernel, Truth, keep
@@ -151,23 +150,19 @@ def _use_one_thread() -> None:
     threadpool_limits(1)
 
 
-def compile_error(version: ChosenVersion) -> str:
-    """Run a version once to compile it. Returns the reason of a failure, or an empty text."""
+def compile_version(version: ChosenVersion) -> None:
+    """Run it once on the GPU."""
     import torch
 
-    try:
-        call_of(*version.load_with_inputs("cuda"))()
-        torch.cuda.synchronize()
-    except Exception as error:  # noqa: BLE001 (any need for something missing)
-        return one_line(error)
-    return ""
+    call_of(*version.load_with_inputs("cuda"))()
+    torch.cuda.synchronize()
 
 
-def count_or_reason(machine: Machine, version: ChosenVersion, resident: dict[str, int]) -> Counts:
-    """The counts of a version, or the reason why there are none."""
+def or_reason(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns, or the reason of its failure: something is missing, or a limit of the interpreter."""
     try:
-        return count_version(machine, version, resident)
-    except Exception as error:  # noqa: BLE001 (any limit of Triton's interpreter)
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001
         return one_line(error)
 
 
@@ -199,11 +194,11 @@ def measure(only: str) -> Truth:
     metrics = [name for name in METRICS if name.startswith("launch__") or name.partition(".")[0] in available]
     info, selected = describe("cuda:0"), choose_versions(only)
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn"), _use_one_thread) as pool:
-        reasons = list(zip(selected, pool.map(compile_error, selected), strict=True))
+        reasons = list(zip(selected, pool.map(partial(or_reason, compile_version), selected), strict=True))
         plan = [version for version, reason in reasons if not reason]
         counters = profile_versions(plan, metrics)
         resident = [resident_programs(counters, number) for number in range(len(plan))]
-        counts = list(pool.map(partial(count_or_reason, machine_of(info)), plan, resident))
+        counts = list(pool.map(partial(or_reason, count_version, machine_of(info)), plan, resident))
     kernels, left_out = compare_counts(plan, counters, counts)
     version = ncu("--version").strip().splitlines()[-1].split()[1]
     environment = {"device": info, "versions": {**versions(), "ncu": version}, "date": files.utc_now()}

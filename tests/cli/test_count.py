@@ -8,7 +8,7 @@ import pytest
 from samples import PATIENCE_S, refused, rows_of, version, write_pair
 
 import benchmark
-from common.cli import count, counts
+from common.cli import counts
 from common.pairs.pair import discover
 from common.record.files import RecordError
 from common.traffic.data import Kernel, Traffic
@@ -46,8 +46,8 @@ def asked(monkeypatch):
         on_version("baseline")
         return list(asked.found.values())
 
-    monkeypatch.setattr(count, "count_pair", count_pair)
-    monkeypatch.setattr(count, "rates_for", lambda machine: RATES)
+    monkeypatch.setattr(counts, "count_pair", count_pair)
+    monkeypatch.setattr(counts, "rates_for", lambda machine: RATES)
     return asked
 
 
