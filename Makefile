@@ -4,7 +4,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 CHAPTERS := $(sort $(wildcard ch[0-9]))
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-LESSON = $(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb))
+LESSON = $(firstword $(wildcard notebooks/ch$(patsubst ch%,%,$(or $(CHAPTER),1))_*.ipynb))
 NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 # one thread each: of two processes on two cores, two threads each would wait for each other
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
