@@ -23,7 +23,7 @@ from common.isolation import interrupt
 from common.pairs.pair import Pair, discover
 from common.program import UsageError
 from common.record.files import check_writable
-from common.record.result import PairResult, Record
+from common.record.result import Record
 from tools.carry_records import arguments_of
 
 Size = dict[str, Any]  # the arguments of `inputs`
@@ -66,20 +66,18 @@ def has_library(pair: Pair) -> bool:
     return any(name.split("_")[0] == "library" for version in pair.versions for name in version.functions)
 
 
-def best(pair: PairResult) -> tuple[float, str] | None:
-    """(The fastest library's time / the best version's, its label); None where that was not timed."""
+def slower_sizes(record: Record) -> list[str]:
+    """A line for each size whose best version is behind the fastest library; none where nothing was timed."""
     from common.show.summary import fastest_library
 
-    rows = [row for row in pair.rows if row.versus == "baseline" and not row.precision]
-    ratios = [(ratio[0], row.variant) for row in rows if (ratio := fastest_library(pair, row))]
-    return max(ratios, default=None)
-
-
-def slower_sizes(record: Record) -> list[str]:
-    """A line for each size whose best version is behind the library."""
-    ratios = [(f"{pair.name} {pair.size}", *ratio) for pair in record.pairs if (ratio := best(pair))]
-    slower = [(size, variant, ratio) for size, ratio, variant in ratios if ratio < TARGET]
-    return [f"behind: {size}, {variant}: {ratio:.3f}x the speed of the library" for size, variant, ratio in slower]
+    lines = []
+    for pair in record.pairs:
+        rows = [row for row in pair.rows if row.versus == "baseline" and not row.precision]
+        ratios = [(ratio[0], row.variant) for row in rows if (ratio := fastest_library(pair, row))]
+        ratio, variant = max(ratios, default=(TARGET, ""))
+        if ratio < TARGET:
+            lines.append(f"behind: {pair.name} {pair.size}, {variant}: {ratio:.3f}x the speed of the library")
+    return lines
 
 
 def run(args: Namespace) -> int:

@@ -78,7 +78,8 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     add("-v", "--verbose", action="store_true", help="show how the time was spent; with --list, the sizes")
     add("--profile", action="store_true", help="afterwards profile all versions, into results/")
-    add("--record", action="store_true", help="keep the record of a chapter, or of --only some pairs, under recorded/")
+    record = "keep the record of a chapter, of --only some pairs, or of --show F.json, under recorded/"
+    add("--record", action="store_true", help=record)
     args = parser.parse_args(argv)
     _check_options(parser, args)
     default_architectures = (COUNTED_FOR,) if args.count else ARCHITECTURES
