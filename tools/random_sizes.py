@@ -73,7 +73,7 @@ def slower_sizes(record: Record) -> list[str]:
     lines = []
     for pair in record.pairs:
         rows = [row for row in pair.rows if row.versus == "baseline" and not row.precision]
-        ratios = [(ratio[0], row.variant) for row in rows if (ratio := fastest_library(pair, row))]
+        ratios = [(fastest[0], row.variant) for row in rows if (fastest := fastest_library(pair, row))]
         ratio, variant = max(ratios, default=(TARGET, ""))
         if ratio < TARGET:
             lines.append(f"behind: {pair.name} {pair.size}, {variant}: {ratio:.3f}x the speed of the library")
