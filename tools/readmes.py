@@ -9,8 +9,7 @@ from pathlib import Path
 from common.calibration import calibration_page as calibrations
 from common.calibration import checks
 from common.calibration.findings import FILE, PAIRS
-from common.hardware import sheet
-from common.hardware import sheet_page as sheets
+from common.hardware import sheet, sheet_text
 from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.source import source_hash
@@ -39,7 +38,7 @@ def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
         PAIRS_OF: _table_of_pairs,
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
-        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
+        HARDWARE: lambda: sheet_text.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
             checks.FORMAT.load_all(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
         ),

@@ -240,7 +240,7 @@ def _cause_line(cause: str, by_case: Mapping[str, dict[str, list[str]]], variant
 # Origins
 
 
-def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:
+def limit_rows(limits: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     """The cells under LIMIT_HEADINGS, one row per resource."""
     rows = []
     for key, limit in limits.items():
