@@ -8,7 +8,6 @@ import psutil
 import pynvml
 import torch
 
-from common.hardware.sheet import Fact, Link
 from common.machine.device import cpu_caches
 from common.machine.throttling import CORES, nvml_handle, query_nvml
 
@@ -18,6 +17,7 @@ GUIDE = "CUDA C++ Programming Guide, by compute capability"
 UNIFIED_KIB = {(7, 5): 96, (8, 0): 192, (8, 6): 128, (8, 7): 192, (8, 9): 128, (9, 0): 256, (10, 0): 256, (12, 0): 128}
 UNIFIED_BYTES = {key: kib << 10 for key, kib in UNIFIED_KIB.items()}
 
+Fact = dict[str, Any]  # name, value, unit, source
 WAYS = {  # the nearest common point of two GPUs
     pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",
     pynvml.NVML_TOPOLOGY_SINGLE: "PCIe, over a single switch",
@@ -29,8 +29,8 @@ WAYS = {  # the nearest common point of two GPUs
 
 
 def _facts(*facts: tuple[str, Any, str, str]) -> list[Fact]:
-    """Facts (name, value, unit, source) with a known value."""
-    return [Fact(*fact) for fact in facts if fact[1] is not None]
+    """Those with a known value."""
+    return [dict(zip(("name", "value", "unit", "source"), fact, strict=True)) for fact in facts if fact[1] is not None]
 
 
 def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
@@ -74,15 +74,16 @@ def cpu_facts(info: dict[str, Any]) -> list[Fact]:
     )
 
 
-def links() -> list[Link]:
+def links() -> list[dict[str, Any]]:
     """The links between each two GPUs that CUDA sees, as CUDA and NVML report them; empty with a single GPU."""
     uuids = (torch.cuda.get_device_properties(index).uuid for index in range(torch.cuda.device_count()))
     handles = [nvml_handle(f"GPU-{uuid}") for uuid in uuids]
     source = "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology"
-    return [
-        Link([one, other], torch.cuda.can_device_access_peer(one, other), _link(handles[one], handles[other]), source)
-        for one, other in combinations(range(len(handles)), 2)
-    ]
+    pairs = []
+    for one, other in combinations(range(len(handles)), 2):
+        peer, link = torch.cuda.can_device_access_peer(one, other), _link(handles[one], handles[other])
+        pairs.append({"between": [one, other], "peer_access": peer, "link": link, "source": source})
+    return pairs
 
 
 def _link(one: Any, other: Any) -> str:

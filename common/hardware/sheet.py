@@ -95,7 +95,7 @@ def measure(device: str, say: Say = no_progress) -> Sheet:
     use_device(device)
     environment = {"device": info, "versions": versions(), "date": utc_now()}
     parts = measure_gpu(device, info, say) if info["kind"] == "cuda" else measure_cpu(info, say)
-    return Sheet(SCHEMA, environment, **parts)
+    return msgspec.convert({"schema": SCHEMA, "environment": environment, **parts}, Sheet)
 
 
 def measure_in_child(device: str, say: Say = no_progress) -> Sheet:

@@ -55,12 +55,14 @@ def recorded_sheet():
         "dram_bytes": (4.2e12, 4.8e12, "a copy", "a datasheet"), "fp8_flops": (1.3e15, None, "a product", ""),
         "link_bytes": (3.9e11, 4.5e11, "256 MiB to cuda:1", "a datasheet"),
     }  # fmt: skip
-    link = sheets.Link([0, 1], True, "NVLink, 18 links of each GPU", "NVML")
-    return sheets.Sheet(
-        1, environment, told, {key: asdict(limits.Limit(*limit)) for key, limit in known.items()}, bandwidth, latency,
-        levels({"L1": L1, "L2": L2}, bandwidth, latency),
-        {"host to device, pinned": [[4096, 4e8], [16384, 1.5e9]], "cuda:0 to cuda:1": [[4096, 2e8]]}, [link],
-    )  # fmt: skip
+    link = {"between": [0, 1], "peer_access": True, "link": "NVLink, 18 links of each GPU", "source": "NVML"}
+    parts = {
+        "schema": 1, "environment": environment, "facts": told, "bandwidth": bandwidth, "latency": latency,
+        "limits": {key: asdict(limits.Limit(*limit)) for key, limit in known.items()},
+        "levels": levels({"L1": L1, "L2": L2}, bandwidth, latency), "links": [link],
+        "transfers": {"host to device, pinned": [[4096, 4e8], [16384, 1.5e9]], "cuda:0 to cuda:1": [[4096, 2e8]]},
+    }  # fmt: skip
+    return msgspec.convert(parts, sheets.Sheet)
 
 
 # The file
@@ -263,7 +265,8 @@ def test_a_cpu_is_measured(monkeypatch):
     limit = limits.Limit(1e10, None, "a copy", "")
     monkeypatch.setattr(cpu_sheet, "measure_limits", lambda device: {"dram_bytes": limit})
     found = cpu_sheet.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, sheets.no_progress)
-    sheet = sheets.Sheet(1, {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"}, **found)
+    environment = {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"}
+    sheet = msgspec.convert({"schema": 1, "environment": environment, **found}, sheets.Sheet)
     assert [size for size, _ in sheet.bandwidth["read"]] == working_sets(8 << 10, 1 << 20)
     assert list(sheet.bandwidth) == ["read", "copy", "scale", "add", "triad"]
     assert all(1e5 < found < 1e14 for points in sheet.bandwidth.values() for _, found in points)
