@@ -51,7 +51,7 @@ def layout(headings: Sequence[str], entries: Sequence[Entry], width: int, least:
     """The lines of a table for a terminal of `width` columns: headings that have cells, as many as there is room for.
 
     Nothing is cut or wrapped: columns go from the right, and a name that is too long takes a line of its own. The first
-    `least` columns never go. No entries are no lines, here and in Markdown.
+    `least` columns never go. No entries are no lines.
     """
     shown = _filled_headings(headings, entries)
     texts = [[heading, *_cells(heading, entries)] for heading in shown]
