@@ -15,8 +15,7 @@ import pytest
 import torch
 from samples import refused, wait_until
 
-from common.calibration import __main__ as calibrate
-from common.calibration import calibration_page, known_times, trials
+from common.calibration import calibrate, calibration_page, known_times, trials
 from common.calibration.checks import FORMAT, contradiction, judge, own_cost
 from common.calibration.findings import (
     FILE,
@@ -40,6 +39,7 @@ from common.record.files import RecordError
 from common.record.outcome import Cause
 from common.record.result import Record
 from common.show import tables
+from tools.__main__ import main
 
 # Planted data: 200 runs of a harness that is right, and of one with a fault
 
@@ -209,7 +209,7 @@ def say(run, version, **changes):
         (edited(lambda data: data["checks"][0].update(passed=False)), EQUAL),
         (edited(lambda data: data.pop("runs")), r"not a calibration \(.*`runs`"),
         (edited(lambda data: data["known"].update(spins=3)), r"not a calibration \(Expected `array`, got `int`"),
-        (edited(lambda data: data.update(schema=2)), r"an older version .*`python -m tools.convert_records FILE`$"),
+        (edited(lambda data: data.update(schema=2)), r"an older version .*: measure again, or `git checkout .* FILE`$"),
     ],
 )  # fmt: skip
 def test_a_file_whose_figures_do_not_follow_is_refused_in_one_line(text, complaint, tmp_path):
@@ -397,13 +397,14 @@ def test_a_measurement_that_cannot_be_made_is_one_line():
 
 @pytest.mark.rest
 @pytest.mark.alone
-def test_a_minute_of_calibration(tmp_path, capsys):
+def test_a_minute_of_calibration(tmp_path, monkeypatch, capsys):
     """All that a calibration does, in so few runs that their shares say little: its table is shown for the reader.
 
     What must hold however few they are, and however busy the machine: nothing is called the wrong way, an empty call
     gets no ratio, and every spin is as long as it is.
     """
-    status = calibrate.main(["--device", "cpu", "--runs", "5", "--record"], tmp_path)
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
+    status = main(["calibrate", "--device", "cpu", "--runs", "5", "--record"])
     out = capsys.readouterr().out
     with capsys.disabled():
         print(f"\n{out}")
@@ -425,12 +426,12 @@ def test_a_minute_of_calibration(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--runs", "0"], "--runs: at least 1"),
+        (["--runs", "0"], "0: not a number of runs above 0"),
         (["--device", "abacus"], "abacus"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(arguments, complaint, capsys):
-    assert calibrate.main(arguments) == 2
+    assert main(["calibrate", *arguments]) == 2
     (error,) = [line for line in capsys.readouterr().err.splitlines() if " done" not in line]
     assert error.startswith("calibrate: ") and complaint in error
 
@@ -440,5 +441,5 @@ def test_a_measurement_that_dies_is_status_1(monkeypatch, capsys):
         raise trials.TrialError("killed by SIGKILL")
 
     monkeypatch.setattr(calibrate, "calibrate", dies)
-    assert calibrate.main(["--device", "cpu"]) == 1
+    assert main(["calibrate", "--device", "cpu"]) == 1
     assert capsys.readouterr().err == "calibrate: killed by SIGKILL\n"
