@@ -4,6 +4,7 @@ import re
 from functools import partial
 
 import pytest
+from liars.child import measure_quickly, measured
 from samples import VECTOR, notes_of, one_pair, reason_of, row_of, version, write_pair
 
 from common.engine import runner
@@ -16,9 +17,9 @@ run_pairs = partial(runner.run_pairs, device="cpu")
 
 
 @pytest.fixture
-def run(machine, tmp_path):
-    """run(optimized, baseline, ...): the record of the pair of these texts."""
-    return lambda *texts, **options: run_pairs([one_pair(tmp_path, *texts)], **options)
+def run(machine, tmp_path, monkeypatch):
+    """run(optimized, baseline, ...): the record of the pair of these texts, from few and short samples."""
+    return lambda *texts, **options: measured([one_pair(tmp_path, *texts)], monkeypatch, measure_quickly, **options)
 
 
 COST = "import math\ndef cost(x, w_shift): return {'dram_bytes': 8 * math.prod(x.shape)}"
@@ -151,7 +152,7 @@ def test_what_a_version_leaves_behind_when_it_dies_is_not_the_next_ones(machine,
     assert [row.verdict for row in record.pairs[0].rows] == ["crashed", "verified"]
 
 
-def test_ctrl_c_keeps_the_pairs_that_were_done(machine, tmp_path):
+def test_ctrl_c_keeps_the_pairs_that_were_done(machine, tmp_path, monkeypatch):
     for name in ("first", "second", "third"):
         write_pair(tmp_path, name, version())
     kept = []
@@ -160,7 +161,8 @@ def test_ctrl_c_keeps_the_pairs_that_were_done(machine, tmp_path):
         if pair.name == "second" and stage.startswith("block"):
             raise KeyboardInterrupt
 
-    record = run_pairs(discover(tmp_path), fast=True, on_progress=interrupt, on_record=kept.append)
+    callbacks = {"on_progress": interrupt, "on_record": kept.append}
+    record = measured(discover(tmp_path), monkeypatch, measure_quickly, **callbacks)
     assert [pair.name for pair in record.pairs] == ["first"]
     assert record.environment["interrupted"]
     assert [[pair.name for pair in one.pairs] for one in kept] == [["first"]]

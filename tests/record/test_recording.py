@@ -247,11 +247,12 @@ COMMITTED = sorted(RECORDED.glob("*/ch*.json"))
 def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
     chapter, _, of_class = path.stem.partition("_")
     sizes = {pair.name: pair.sizes for pair in discover(ROOT / chapter)}
-    results = [pair for run in load_records(path) for pair in run.pairs]
+    runs = load_records(path)
+    results = [pair for run in runs for pair in run.pairs]
     assert [(each.name, each.size) for each in results if each.size not in sizes.get(each.name, ())] == []
     assert {(pair.chapter, class_of(pair.size)) for pair in results} == {(chapter, of_class or "default")}
-    assert [*map(date_of, load_records(path))] == sorted(map(date_of, load_records(path)))
-    assert path.read_text() == to_json(load_records(path)), "what is read is what is written"
+    assert [*map(date_of, runs)] == sorted(map(date_of, runs))
+    assert path.read_text() == to_json(runs), "what is read is what is written"
 
 
 def test_of_two_gpus_the_one_with_more_classes_recorded_counts_of_equal_ones_the_newest(tmp_path):

@@ -1,6 +1,7 @@
 """The table on terminals of several widths: every line whole, from what was recorded and from a run on a CPU."""
 
 import re
+from functools import cache
 
 import pytest
 from rich.cells import cell_len
@@ -14,7 +15,7 @@ from common.show.tables import VERDICTS
 
 DEVICES = ("nvidia_h200", "nvidia_h100_80gb_hbm3")
 CHAPTERS = [f"ch{number}" for number in range(1, 7)]
-WIDTHS = (40, 60, 80, 100, 160)
+WIDTHS = (40, 60, 80, 160)
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def printed(capsys, monkeypatch):
     return show
 
 
+@cache
 def of_device(chapter, device):
     return combine_records([each for path, each in chapter_records(chapter) if path.parent.name == device])
 
