@@ -10,6 +10,8 @@ from common.learn import diagnosis
 from common.learn.errors import not_compiled, plain, spill_advice
 from common.learn.exercise import find
 from common.learn.failure_text import wrong_answer
+from common.learn.gate import NOT_YET
+from common.learn.grade import grade
 from common.learn.kernel_gates import as_pair
 from common.pairs.pair import discover
 from learn.said import finding
