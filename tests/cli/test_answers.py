@@ -88,6 +88,6 @@ def test_each_question_has_an_answer_and_each_answer_a_question(text, course):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_the_committed_answers_are_what_is_recorded(chapter):
+def test_the_committed_answers_are_what_is_recorded(chapter, committed):
     text = (ROOT / chapter / answers_page.PAGE).read_text(encoding="utf-8")
     assert text == answers_page.page(chapter, discover(ROOT / chapter)), "make readme writes the page anew"

@@ -84,7 +84,7 @@ def test_each_chapter_has_its_exercises_in_an_order():
 
 
 @pytest.mark.parametrize("name", QUOTED)
-def test_a_figure_that_is_given_is_the_recorded_one(name):
+def test_a_figure_that_is_given_is_the_recorded_one(name, committed):
     assert re.findall(r"\d[\d.]*x\b", find(name).spec) == [newest_figure(title) for title in QUOTED[name]]
 
 

@@ -244,7 +244,7 @@ COMMITTED = sorted(RECORDED.glob("*/ch*.json"))
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
+def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path, committed):
     chapter, _, of_class = path.stem.partition("_")
     sizes = {pair.name: pair.sizes for pair in discover(ROOT / chapter)}
     runs = load_records(path)

@@ -43,7 +43,7 @@ def table(lines):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("device", DEVICES)
-def test_what_gpus_recorded_fits_every_terminal_with_each_version_on_one_line(device, width, printed):
+def test_what_gpus_recorded_fits_every_terminal_with_each_version_on_one_line(device, width, printed, committed):
     for chapter in CHAPTERS:
         found = of_device(chapter, device)
         lines = printed(found, width)
