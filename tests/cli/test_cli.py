@@ -249,12 +249,6 @@ def test_of_a_part_of_a_chapter_whole_classes_are_recorded(options, interrupted,
     assert all(f"recorded in {tmp_path / 'kept/nvidia_h200' / file}\n" in out for file in kept())
 
 
-def test_of_an_interrupted_run_everything_is_in_its_json(ran, tmp_path):
-    ran.record = record(pair_result(), interrupted=True)
-    assert call("--chapter", 1, "--json", tmp_path / "r.json") == 130
-    assert load_record(tmp_path / "r.json").environment["interrupted"]
-
-
 def test_every_chapter_of_all_is_recorded_in_its_own_file(ran, kept, printed):
     fine, failed = pair_result(chapter="ch1"), of_chapter_3("rms_norm", **DEAD)
     ran.record = record(fine, of_chapter_3("softmax"), failed)

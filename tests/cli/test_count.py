@@ -131,26 +131,6 @@ def test_versions_are_counted_for_what_they_do(tmp_path, capsys):
 # What is kept
 
 
-def kept_of(pairs, size="default"):
-    (pair,) = discover(pairs, "double")
-    return pair, counts.CountedPair.from_pair(pair, size, list(FOUND.values()))
-
-
-@pytest.mark.parametrize(
-    ("now", "is_current"),
-    [
-        (version("return x + x + w_shift", sizes=SIZES), False),
-        (version(sizes=SIZES | {"default": {"n": 65}}), False),
-        (version(sizes={"check": {"n": 7}, "default": {"n": 64}}).replace("Double", "Twice"), True),
-    ],
-)
-def test_a_count_is_of_the_pair_as_it_was(now, is_current, pairs):
-    _, found = kept_of(pairs)
-    write_pair(pairs, "double", now, now)
-    assert found.is_current(discover(pairs, "double")[0]) is is_current
-    assert not found.is_current(None)
-
-
 def test_what_is_missing_or_stale_is_counted_and_the_rest_is_kept(pairs, asked, monkeypatch, tmp_path):
     monkeypatch.setattr(count, "chapters", lambda: {1: pairs})
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
@@ -167,6 +147,8 @@ def test_what_is_missing_or_stale_is_counted_and_the_rest_is_kept(pairs, asked, 
     assert [(each.name, each.size) for each in counts.load_counts()] == [
         ("double", "default"), ("triple", "default"), ("triple", "count")
     ]  # fmt: skip
+    write_pair(pairs, "double", version(), version(sizes=SIZES | {"default": {"n": 65}}))
+    assert counted_now() == [("double", "default")]
     (pairs / "baseline_double.py").unlink()
     (pairs / "optimized_double.py").unlink()
     assert counted_now() == []

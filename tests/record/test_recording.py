@@ -26,18 +26,11 @@ def names(paths):
     return [f"{path.parent.name}/{path.name}" for path in paths]
 
 
-def test_a_record_is_kept_under_its_device_and_chapter(tmp_path):
-    folder = tmp_path / "recorded"
-    (path,) = keep_record(sized("default"), folder)
-    assert path == folder / "nvidia_h200" / "ch1.json"
-    assert [found for found, _ in chapter_records("ch1", folder=folder)] == [path]
-    assert chapter_records("ch2", folder=folder) == []
-    assert chapter_records("ch1", folder=tmp_path / "nowhere") == []
-
-
 def test_every_class_of_sizes_has_a_file_that_is_a_whole_record(tmp_path):
-    full = sized(*SIZES)
-    paths = keep_record(full, tmp_path)
+    full, folder = sized(*SIZES), tmp_path / "recorded"
+    paths = keep_record(full, folder)
+    assert [path for path, _ in chapter_records("ch1", folder=folder)] == [folder / "nvidia_h200/ch1.json"]
+    assert chapter_records("ch2", folder=folder) == chapter_records("ch1", folder=tmp_path / "nowhere") == []
     assert names(paths) == [f"nvidia_h200/ch1{part}.json" for part in ("_large", "", "_small", "_extra")]
     found = {path.stem: load_record(path) for path in paths}
     assert [pair.size for pair in found["ch1_large"].pairs] == ["large/8192", "large/fp16"]
