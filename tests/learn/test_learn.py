@@ -17,6 +17,7 @@ from common.learn import learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
 from common.pairs.pair import ROOT
+from common.record.files import RecordError
 
 TOML = """
 title = "Add"
@@ -221,10 +222,16 @@ def test_what_cannot_be_kept_is_shown_and_said(command, course, capsys, monkeypa
     assert err.startswith("learn.py: this is not kept: ") and err.count("\n") == 1
 
 
-def test_a_torn_line_costs_nothing_but_itself(course):
+def test_a_line_for_which_there_is_no_room_is_an_error_and_costs_nothing_but_itself(course):
+    resource = pytest.importorskip("resource")
     learner_log.add("start", "ch1/one")
-    with (course / "work/progress.jsonl").open("ab") as file:
-        file.write(b'{"at": "2026", "wha')  # a full disk, a power cut
+    store, before = course / "work/progress.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size + 30, before[1]))  # there is for a part of it
+    try:
+        with refused("cannot be written", store, RecordError):
+            learner_log.add("check", "ch1/one")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     learner_log.add("start", "ch1/two")
     assert [event["of"] for event in learner_log.events()] == ["ch1/one", "ch1/two"]
 
