@@ -82,6 +82,10 @@ def test_the_command_writes_every_readme_and_every_page(course, tmp_path, capsys
         assert path.read_text().endswith(f"{readmes.CALIBRATION}\n{NOTHING}\n{readmes.END}\n")
     assert made.read_text() == page()
     assert not useless.exists()
+    names = ["README.md", "ch1/README.md", "common/MEASUREMENT.md", "recorded/nvidia_h200/ch1.md"]
+    changes = ["removed: recorded/nvidia_h200/ch2.md", *(f"written: {name}" for name in names)]
+    assert sorted(capsys.readouterr().out.splitlines()) == changes
+    assert (readmes.main(), capsys.readouterr().out) == (0, "nothing changed\n")
     (tmp_path / "ch1" / "optimized_double.py").write_text("def def")
     assert readmes.main() == 2
     assert re.fullmatch(r".*optimized_double\.py:1: syntax error.*\n", capsys.readouterr().err)
