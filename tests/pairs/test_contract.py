@@ -87,8 +87,7 @@ WRONG_LINES = {  # a line of its own, what the error must say
     "imports a chapter": ("import ch2.toy", "imports ch2"),
 }
 NO_PLAIN_RUN = (
-    "run = torch.lerp", "run: object = torch.lerp", "async def run(x, w_shift): ...", "class run: ...",
-    "from torch import lerp as run", "from toy import run",
+    "run = torch.lerp", "async def run(x, w_shift): ...", "class run: ...", "from torch import lerp as run",
 )  # fmt: skip
 PLAIN = "no function `run`: write it in this file as a plain `def`$"
 WRONG = {  # the text of a version, what the error must say
