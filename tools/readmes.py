@@ -1,7 +1,11 @@
-"""Write what READMEs and pages show of recorded/, the answers, and the tables of pairs: python -m tools.readmes."""
+"""Write the pages and the tables that are made from records.
+
+Exit status: 1 a file under recorded/ is bad and left out; 2 a file cannot be written.
+"""
 
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +17,6 @@ from common.hardware import sheet, sheet_text
 from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.source import source_hash
-from common.pairs.user_error import UserError
 from common.record import files, store
 from common.record.record_file import combine_records
 from common.record.result import PairResult
@@ -23,11 +26,11 @@ from common.show.layout import markdown_table
 from common.show.tables import NOTHING, link, origin
 from tools import answers_page, counter_page, counts_page
 
-PAIRS_OF = "<!-- pairs of {} from lessons.toml: python -m tools.readmes -->"
-MARKER = "<!-- results of {} from recorded/: python -m tools.readmes -->"
-HARDWARE = "<!-- hardware from recorded/: python -m tools.readmes -->"
-MEMORY = "<!-- peak memory of {} from recorded/: python -m tools.readmes -->"
-CALIBRATION = "<!-- calibration from recorded/: python -m tools.readmes -->"
+PAIRS_OF = "<!-- pairs of {} from lessons.toml: make readme -->"
+MARKER = "<!-- results of {} from recorded/: make readme -->"
+HARDWARE = "<!-- hardware from recorded/: make readme -->"
+MEMORY = "<!-- peak memory of {} from recorded/: make readme -->"
+CALIBRATION = "<!-- calibration from recorded/: make readme -->"
 END, PAIRS_END = "<!-- end of results -->", "<!-- end of pairs -->"
 SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
 
@@ -128,27 +131,19 @@ def _write_changed(path: Path, text: str) -> bool:
     return is_changed
 
 
-def main() -> int:
-    """Write all files. Exit status 1 if a file under recorded/ is bad and left out, 2 if a file cannot be written."""
+def run(args: Namespace) -> int:
+    """Write all files. Returns the exit status. Raises UserError."""
     problems: files.Problems = {}
-    try:
-        texts = pages(problems)
-        damaged = {path.parent for path in problems}
-        old = {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*texts}  # a chapter's page: ch1_scripts is none
-        useless = [path for path in old if path.parent not in damaged and path.stem[2:].isdigit()]
-        for path in useless:
-            path.unlink()
-            print(f"removed: {path.relative_to(ROOT)}")
-        texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in readmes()}
-        if not useless + [path for path, text in texts.items() if _write_changed(path, text)]:
-            print("nothing changed")
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    texts = pages(problems)
+    damaged = {path.parent for path in problems}
+    old = {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*texts}  # a chapter's page: ch1_scripts is none
+    useless = [path for path in old if path.parent not in damaged and path.stem[2:].isdigit()]
+    for path in useless:
+        path.unlink()
+        print(f"removed: {path.relative_to(ROOT)}")
+    texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in readmes()}
+    if not useless + [path for path, text in texts.items() if _write_changed(path, text)]:
+        print("nothing changed")
     for problem in problems.values():
         print(f"not in the tables: {problem}", file=sys.stderr)
     return 1 if problems else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

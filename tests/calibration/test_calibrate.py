@@ -17,8 +17,7 @@ import pytest
 import torch
 from samples import refused, wait_until
 
-from common.calibration import __main__ as calibrate
-from common.calibration import calibration_page, known_times, trials
+from common.calibration import calibrate, calibration_page, known_times, trials
 from common.calibration.checks import FORMAT, contradiction, judge, own_cost
 from common.calibration.findings import (
     FILE,
@@ -42,6 +41,7 @@ from common.record.files import RecordError
 from common.record.outcome import Cause
 from common.record.result import Record
 from common.show import tables
+from tools.__main__ import main
 
 # Planted data: 200 runs of a harness that is right, and of one with a fault
 
@@ -222,7 +222,7 @@ def say(run, version, **changes):
         (edited(lambda data: data["checks"][0].update(passed=False)), EQUAL),
         (edited(lambda data: data.pop("runs")), r"not a calibration \(.*`runs`"),
         (edited(lambda data: data["known"].update(spins=3)), r"not a calibration \(Expected `array`, got `int`"),
-        (edited(lambda data: data.update(schema=2)), r"an older version .*`python -m tools.convert_records FILE`$"),
+        (edited(lambda data: data.update(schema=2)), r"an older version .*: measure again, or `git checkout .* FILE`$"),
         (edited(lambda data: data.update(schema=99)), rf"reads {SCHEMA}"),
         ("[]", r"not a calibration"),
         ("{", r"not JSON"),
@@ -416,13 +416,14 @@ def test_a_measurement_that_cannot_be_made_is_one_line():
 
 @pytest.mark.rest
 @pytest.mark.alone
-def test_a_minute_of_calibration(tmp_path, capsys):
+def test_a_minute_of_calibration(tmp_path, monkeypatch, capsys):
     """All that a calibration does, in so few runs that their shares say little: its table is shown for the reader.
 
     What must hold however few they are, and however busy the machine: nothing is called the wrong way, an empty call
     gets no ratio, and every spin is as long as it is.
     """
-    status = calibrate.main(["--device", "cpu", "--runs", "5", "--record"], tmp_path)
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
+    status = main(["calibrate", "--device", "cpu", "--runs", "5", "--record"])
     out = capsys.readouterr().out
     with capsys.disabled():
         print(f"\n{out}")
@@ -444,15 +445,15 @@ def test_a_minute_of_calibration(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--runs", "0"], "--runs: at least 1"),
-        (["--runs", "many"], "invalid int value"),
+        (["--runs", "0"], "0: not a number of runs above 0"),
+        (["--runs", "many"], "many: not a number of runs"),
         (["--fast"], "unrecognized arguments: --fast"),
         pytest.param(["--device", "cuda:77"], "device cuda:77", marks=pytest.mark.rest),  # seconds: torch has to look
         (["--device", "abacus"], "abacus"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(arguments, complaint, capsys):
-    assert calibrate.main(arguments) == 2
+    assert main(["calibrate", *arguments]) == 2
     (error,) = [line for line in capsys.readouterr().err.splitlines() if " done" not in line]
     assert error.startswith("calibrate: ") and complaint in error
 
@@ -462,14 +463,14 @@ def test_a_measurement_that_dies_is_status_1(monkeypatch, capsys):
         raise trials.TrialError("killed by SIGKILL")
 
     monkeypatch.setattr(calibrate, "calibrate", dies)
-    assert calibrate.main(["--device", "cpu"]) == 1
+    assert main(["calibrate", "--device", "cpu"]) == 1
     assert capsys.readouterr().err == "calibrate: killed by SIGKILL\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to one process")
 @pytest.mark.usefixtures("signals_as_in_a_terminal")
 def test_ctrl_c_is_one_line_and_status_130():
-    command = [sys.executable, "-m", "common.calibration.__main__", "--device", "cpu"]
+    command = [sys.executable, "-m", "tools", "calibrate", "--device", "cpu"]
     running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     assert running.stderr.readline() == "this machine's limits: 0 of 1 done\n"
     running.send_signal(signal.SIGINT)

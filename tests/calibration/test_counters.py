@@ -9,7 +9,8 @@ pytest.importorskip("triton")  # not on macOS
 
 from common.record.files import RecordError
 from tests.samples import refused
-from tools import counter_check, counter_truth, ncu
+from tools import counter_check, counter_truth
+from tools.__main__ import main
 from tools.counted_launches import (
     BEYOND_L2,
     HALF,
@@ -59,22 +60,22 @@ def comparison(*kernels, **fields):
 def test_a_table_is_read_whatever_is_printed_around_it_and_launches_are_added_up():
     square = "square_kernel", {GRID: 256.0, THREADS: 128.0, LOADS: 262_144.0, READ: 1_048_576.0}  # n/a is no counter
     fill = "void at::native::fill(float)", {GRID: 1.0, THREADS: 128.0, LOADS: 0.0, READ: 0.0}
-    assert ncu.table(TABLE) == [square, fill, square]
+    assert counter_check.table(TABLE) == [square, fill, square]
     launched = [(0, "square_kernel"), (0, "square_kernel")]
-    found = ncu.sum_by_kernel(launched, ncu.table(TABLE))  # added up, without torch's
+    found = counter_check.sum_by_kernel(launched, counter_check.table(TABLE))  # added up, without torch's
     assert found == {(0, "square_kernel"): {GRID: 512, THREADS: 128, LOADS: 524_288, READ: 2_097_152}}
 
 
 @pytest.mark.parametrize("launched", [[(0, "square_kernel")], [(0, "square_kernel"), (1, "other_kernel")]])
 def test_other_launches_than_were_made_are_refused(launched):
-    with refused("Nsight Compute profiled", kind=ncu.CannotCount):
-        ncu.sum_by_kernel(launched, ncu.table(TABLE))
+    with refused("Nsight Compute profiled", kind=counter_check.CannotCount):
+        counter_check.sum_by_kernel(launched, counter_check.table(TABLE))
 
 
 @pytest.mark.parametrize("text", [TABLE.replace('"262,144"', '"many"'), TABLE.replace('"Kernel Name"', '"Name"')])
 def test_a_table_of_another_kind_is_refused(text):
-    with refused("not a table of Nsight Compute", kind=ncu.CannotCount):
-        ncu.table(text)
+    with refused("not a table of Nsight Compute", kind=counter_check.CannotCount):
+        counter_check.table(text)
 
 
 @pytest.mark.parametrize(
@@ -162,10 +163,11 @@ def test_without_counters_one_line_says_why(has_gpu, program, said, tmp_path, mo
     if program:
         (tmp_path / "ncu").write_text(f"#!/bin/sh\n{program}\n")
         (tmp_path / "ncu").chmod(0o755)
-    assert counter_check.main([], tmp_path) == 2
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
+    assert main(["counter_check", "--record"]) == 2
     out, error = capsys.readouterr()
     assert not out
-    assert error.startswith(f"counters: {said}")
+    assert error.startswith(f"counter_check: {said}")
     assert error.count("\n") == 1
     assert not [*tmp_path.glob("*/traffic.json")]
 

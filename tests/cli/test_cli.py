@@ -99,7 +99,8 @@ def beside(tmp_path, monkeypatch):
 MISTAKES = [  # arguments, what must be said
     ("", "nothing to do", "--chapter N"),
     ("--chapter 99", "no chapter 99", "there are 1"),
-    ("--chapter one", "--chapter", "'one'"),
+    ("--chapter ch99", "no chapter 99", "there are 1"),
+    ("--chapter one", "--chapter", "'one' is no chapter's number, such as 3 or ch3"),
     ("--all --chapter 1", "--chapter: not allowed with argument --all"),
     ("--count softmx", "'softmx': did you mean softmax\n"),
     ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or a measure"),
@@ -592,7 +593,7 @@ def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tm
     profiled.assert_called_once_with(discover(pairs), tmp_path / "results" / "pairs", "cpu")
 
 
-@pytest.mark.parametrize("words", [["benchmark.py", "--list"], ["learn.py", "next"], ["-m", "tools.record"]])
+@pytest.mark.parametrize("words", [["benchmark.py", "--list"], ["learn.py", "next"], ["-m", "tools", "record"]])
 def test_without_the_courses_packages_a_program_ends_with_one_line(words):
     done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1

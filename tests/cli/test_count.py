@@ -7,11 +7,13 @@ import pytest
 from samples import rows_of, version, write_pair
 
 import benchmark
-from common.cli import count, counts
+from common.cli import counts
 from common.pairs.pair import discover
 from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Rates
 from common.traffic.versions import VersionTraffic
+from tools import count_chapters
+from tools.__main__ import main
 
 SIZES = {"check": {"n": 7}, "default": {"n": 64}, "large/a": {"n": 128}, "large/b": {"n": 256}}
 COST = {"dram_bytes": 64.0}
@@ -42,8 +44,8 @@ def asked(monkeypatch):
         on_version("baseline")
         return list(asked.found.values())
 
-    monkeypatch.setattr(count, "count_pair", count_pair)
-    monkeypatch.setattr(count, "rates_for", lambda machine: RATES)
+    monkeypatch.setattr(counts, "count_pair", count_pair)
+    monkeypatch.setattr(counts, "rates_for", lambda machine: RATES)
     return asked
 
 
@@ -93,7 +95,7 @@ def test_ctrl_c_ends_a_count_with_status_130(pairs, asked, monkeypatch, capsys):
     def stops(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(count, "count_pair", stops)
+    monkeypatch.setattr(counts, "count_pair", stops)
     assert call("--path", pairs, "--count", "*") == 130
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -132,12 +134,12 @@ def test_versions_are_counted_for_what_they_do(tmp_path, capsys):
 
 
 def test_what_is_missing_or_stale_is_counted_and_the_rest_is_kept(pairs, asked, monkeypatch, tmp_path):
-    monkeypatch.setattr(count, "chapters", lambda: {1: pairs})
+    monkeypatch.setattr(count_chapters, "chapters", lambda: {1: pairs})
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
 
     def counted_now():
         asked.of.clear()
-        assert count.record_counts([]) == 0
+        assert main(["count_chapters"]) == 0
         return [(name, size) for name, size, _ in asked.of]
 
     assert counted_now() == [("double", "default"), ("triple", "default"), ("triple", "count")]

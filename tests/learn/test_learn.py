@@ -22,7 +22,7 @@ from common.record.files import RecordError
 TOML = """
 title = "Add"
 kind = "diagnose"
-pair = "add"
+pair = ""
 objective = "Say it."
 spec = "A spec."
 hints = ["Why?", "Because.", "So."]
@@ -416,6 +416,17 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
         ("order = 2", 'order = "one"', "order must be a whole number"),
         ('kind = "diagnose"', 'kind = "write"\ngates.sectors = "low"', "gates: sectors must be a number"),
         ('kind = "diagnose"', 'kind = "write"\ngates.spills_at = 3', "spills_at must be a table of sizes"),
+        ('pair = ""', 'pair = "coalesce"', r"pair: there is no ch1/baseline_coalesce\.py$"),
+        (
+            "order = 2",
+            'order = 2\nwrong.a = {says = "sector: y", edits = [["a", "b"]]}',
+            "wrong.a: says 'sector': its gates are diagnose, resource, sectors$",
+        ),
+        (
+            'kind = "diagnose"',
+            'kind = "write"\nwrong.a = {says = "rigth: y", edits = [["a", "b"]]}',
+            "wrong.a: says 'rigth': its gates are code, right, sent, speed, traffic$",
+        ),
         ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a"]]}', "wrong.a: .* length 2, got 1 .*edits"),
         ("order = 2", 'order = 2\nwrong.a = {says = "x", edits = [["a", "b"]]}', "wrong.a: .*says"),
         (

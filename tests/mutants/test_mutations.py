@@ -10,8 +10,9 @@ from mutants import answers, mutations, results
 
 ANSWERS, MUTATIONS = ({group.subject: group for group in source.groups()} for source in (answers, mutations))
 AGAIN = {  # judged again: exercise -> (mutation, is it caught)
-    "ch0/distances": ("line 47: 64 -> 65", True),  # a grid with a program too few, at one size of many
-    "ch1/coalesce": ("line 41: 256 -> 255", False),
+    # a grid with a program too few, at one size of many
+    "ch0/distances": ("64 -> 65 in grid = (triton.cdiv(n_rows, 32), triton.cdiv(n_cols, 64))", True),
+    "ch1/coalesce": ("256 -> 255 in lengths_kernel[(triton.cdiv(n, 256),)](points, out, n, BLOCK=256)", False),
 }
 
 

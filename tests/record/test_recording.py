@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from samples import because, pair_result, record, refused
 
+import benchmark
 from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.source import source_hash
-from common.record import store
 from common.record.files import RECORDED, on_one_gpu
 from common.record.record_file import date_of, load_record, load_records, save_record, to_json
 from common.record.result import Row
@@ -191,7 +191,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
         "not recorded: rms_norm default: failed default",
         "not recorded: layer_norm default: the pair has changed since",
         f"not recorded: dropout large: without {', '.join(without)}",
-        "not recorded: gone default: the pair has changed since",
+        "not recorded: gone default: the course has no such pair",
     ]
 
 
@@ -211,24 +211,24 @@ def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(
     keep_record(record(measured("softmax")))
     before = {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")}
     save_record(record(measured("softmax", **fields), date=DAYS[3], **environment), tmp_path / "r.json")
-    assert store.main([str(tmp_path / "r.json")]) == 1
-    assert capsys.readouterr().out == f"not recorded: softmax default: {why}\n"
+    assert benchmark.main(["--show", str(tmp_path / "r.json"), "--record"]) == 1
+    assert capsys.readouterr().err == f"benchmark.py: not recorded: softmax default: {why}\n"
     assert {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")} == before
 
 
 def test_what_a_stopped_run_left_is_recorded_by_hand(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     save_record(record(measured("softmax"), measured("rms_norm", source_hash="another")), tmp_path / "r.json")
-    assert store.main([str(tmp_path / "r.json")]) == 0
+    show = ["--record", "--show"]
+    assert benchmark.main([*show, str(tmp_path / "r.json")]) == 0
     path = tmp_path / "recorded/nvidia_h200/ch3.json"
     said = ["not recorded: rms_norm default: the pair has changed since", f"recorded in {path}"]
-    assert capsys.readouterr().out.splitlines() == said
-    save_record(record(), tmp_path / "empty.json")
-    assert store.main([str(tmp_path / "empty.json")]) == 1
+    assert capsys.readouterr().out.splitlines()[-2:] == said
     save_record(record(pair_result(chapter="mine")), tmp_path / "mine.json")
-    for arguments in ([], ["--help"], [str(tmp_path / "none.json")], [str(tmp_path / "mine.json")]):
-        assert store.main(arguments) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
+    for file, status, problem in (("none.json", 2, "cannot be read"), ("mine.json", 1, "the course has no such pair")):
+        assert benchmark.main([*show, str(tmp_path / file)]) == status
+        (line,) = capsys.readouterr().err.splitlines()
+        assert problem in line
 
 
 # What is committed

@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import random
+import re
+import subprocess
 from dataclasses import asdict, replace
 from functools import reduce
 from operator import getitem
@@ -13,7 +15,8 @@ import numpy as np
 import pytest
 from samples import arm, pair_result, record, refused
 
-from common.record.files import check_writable
+from common.pairs.pair import ROOT
+from common.record.files import CONVERTER, MEASURE_OR_CONVERT, check_writable
 from common.record.form import FORM
 from common.record.outcome import Cause, Finding, Verdict, Where
 from common.record.record_file import load_record, load_records, save_record, save_records, to_json
@@ -236,9 +239,19 @@ def test_a_row_without_its_samples_is_one_line(full, path, value, said, tmp_path
 @pytest.mark.parametrize(("form", "age"), [(0, "an older"), (FORM - 1, "an older"), (FORM + 1, "a newer")])
 def test_another_form_is_named(full, form, age, tmp_path):
     file = written(full, tmp_path, (("form",), form), (("new_field",), 1))
-    way = ": convert it with `python -m tools.convert_records FILE`" * (form < FORM)
+    way = re.escape(f": {MEASURE_OR_CONVERT}") * (form < FORM)
     with refused(rf"written by {age} version of the course \(form {form}; this one reads {FORM}\){way}$"):
         load_record(file)
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no history")
+def test_the_revision_that_is_named_has_the_tool():
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+    if git("rev-parse", "--is-shallow-repository") == "true":
+        pytest.skip("only the end of the history")
+    assert git("ls-tree", "--name-only", CONVERTER, "tools/convert_records.py") == "tools/convert_records.py"
 
 
 @pytest.mark.parametrize("number", ["1e400", "NaN"])
