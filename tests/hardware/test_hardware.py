@@ -1,9 +1,7 @@
 """The measured datasheet: its file and its cache, what is read off its curves, kernels that do what they count."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -295,23 +293,16 @@ def test_the_tables_show_what_the_sheet_holds(capsys):
 # The script
 
 
-def script(*arguments):
-    command = [sys.executable, "-X", "importtime", ROOT / "ch2/hardware_info.py", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+MISTAKES = {"--device tpu": "must be cpu or cuda:N", "--plot nowhere": "nowhere: no such folder", "--x": "--x"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ("--device tpu", "'tpu': it must be cpu or cuda:N"), ("--plot nowhere", "nowhere: no such folder"),
-        ("--plot README.md", "README.md: a file"), ("--x", "--x"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_line(arguments, says):
-    done = script(*arguments.split())
-    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
-    assert (done.returncode, done.stdout) == (2, "") and says in line
+@pytest.mark.parametrize("arguments", [*MISTAKES, f"--plot {ROOT}/README.md"])
+def test_bad_input_is_one_line(arguments, measured, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["hardware_info.py", *arguments.split()])
+    assert load(ROOT / "ch2/hardware_info.py").main() == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), measured.devices) == ("", 1, [])
+    assert MISTAKES.get(arguments, "README.md: a file") in err
 
 
 def test_the_script_prints_saves_and_records(measured, monkeypatch, capsys, tmp_path):

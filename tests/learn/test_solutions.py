@@ -65,11 +65,6 @@ def test_a_bad_file_of_another_device_does_no_harm_and_one_of_this_device_is_not
     assert own.read_text() == "no JSON" and len(grades) == 1
 
 
-def test_an_exercise_that_is_named_twice_is_graded_once(grades, capsys):
-    assert main(["solutions", "ch1/pencil", "pencil"]) == 0 and grades == [("ch1/pencil", "solution.py")]
-    assert capsys.readouterr().out.endswith("1 of 1 solutions passed\n")
-
-
 @pytest.mark.parametrize(
     ("statuses", "status", "said"),
     [

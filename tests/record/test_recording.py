@@ -26,18 +26,11 @@ def names(paths):
     return [f"{path.parent.name}/{path.name}" for path in paths]
 
 
-def test_a_record_is_kept_under_its_device_and_chapter(tmp_path):
-    folder = tmp_path / "recorded"
-    (path,) = keep_record(sized("default"), folder)
-    assert path == folder / "nvidia_h200" / "ch1.json"
-    assert [found for found, _ in chapter_records("ch1", folder=folder)] == [path]
-    assert chapter_records("ch2", folder=folder) == []
-    assert chapter_records("ch1", folder=tmp_path / "nowhere") == []
-
-
 def test_every_class_of_sizes_has_a_file_that_is_a_whole_record(tmp_path):
-    full = sized(*SIZES)
-    paths = keep_record(full, tmp_path)
+    full, folder = sized(*SIZES), tmp_path / "recorded"
+    paths = keep_record(full, folder)
+    assert [path for path, _ in chapter_records("ch1", folder=folder)] == [folder / "nvidia_h200/ch1.json"]
+    assert chapter_records("ch2", folder=folder) == chapter_records("ch1", folder=tmp_path / "nowhere") == []
     assert names(paths) == [f"nvidia_h200/ch1{part}.json" for part in ("_large", "", "_small", "_extra")]
     found = {path.stem: load_record(path) for path in paths}
     assert [pair.size for pair in found["ch1_large"].pairs] == ["large/8192", "large/fp16"]
@@ -244,14 +237,15 @@ COMMITTED = sorted(RECORDED.glob("*/ch*.json"))
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
+def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path, committed):
     chapter, _, of_class = path.stem.partition("_")
     sizes = {pair.name: pair.sizes for pair in discover(ROOT / chapter)}
-    results = [pair for run in load_records(path) for pair in run.pairs]
+    runs = load_records(path)
+    results = [pair for run in runs for pair in run.pairs]
     assert [(each.name, each.size) for each in results if each.size not in sizes.get(each.name, ())] == []
     assert {(pair.chapter, class_of(pair.size)) for pair in results} == {(chapter, of_class or "default")}
-    assert [*map(date_of, load_records(path))] == sorted(map(date_of, load_records(path)))
-    assert path.read_text() == to_json(load_records(path)), "what is read is what is written"
+    assert [*map(date_of, runs)] == sorted(map(date_of, runs))
+    assert path.read_text() == to_json(runs), "what is read is what is written"
 
 
 def test_of_two_gpus_the_one_with_more_classes_recorded_counts_of_equal_ones_the_newest(tmp_path):
