@@ -4,7 +4,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 CHAPTERS := $(sort $(wildcard ch[0-9]))
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-LESSON = $(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb))
+LESSON = $(firstword $(wildcard notebooks/ch$(patsubst ch%,%,$(or $(CHAPTER),1))_*.ipynb))
 NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 # one thread each: of two processes on two cores, two threads each would wait for each other
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
@@ -27,10 +27,10 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 	$(PY) benchmark.py $(or $(ARGS),--list)
 
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
-	$(PY) -m common.calibration $(ARGS)
+	$(PY) -m tools calibrate $(ARGS)
 
 record: .venv/.ready ## measure all that recorded/ lacks, or that is stale there, on this machine; ARGS=--help lists options
-	$(PY) -m tools.record $(ARGS)
+	$(PY) -m tools record $(ARGS)
 
 # Two at a time (the rest: notebooks first, they are long); then, one after the other, those that compare times. All of
 # it runs, whatever fails.
@@ -48,7 +48,7 @@ rest: .venv/.tested
 	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answers; another's: make lab CHAPTER=2
-	@$(if $(LESSON),,$(error there is no chapter $(CHAPTER): there are $(sort $(foreach name,$(NOTEBOOKS:notebooks/ch%=%),$(firstword $(subst _, ,$(name)))))))
+	@$(if $(LESSON),,$(error no notebook of chapter "$(CHAPTER)": use CHAPTER=N, where N is one of $(sort $(foreach name,$(NOTEBOOKS:notebooks/ch%=%),$(firstword $(subst _, ,$(name)))))))
 	@mkdir -p work && for file in notebooks/*.ipynb; do [ -e work/$${file##*/} ] || \
 	$(PY) -m jupyter nbconvert --log-level WARN --ClearOutputPreprocessor.enabled=True --to notebook --output-dir work $$file || exit; done
 	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(LESSON:notebooks%=work%)
@@ -60,7 +60,7 @@ notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 	SPEED_OF_LIGHT_FORECASTER=naive $(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 readme: .venv/.ready ## write the tables of the READMEs and of recorded/ anew from the records
-	$(PY) -m tools.readmes
+	$(PY) -m tools readmes
 
 # A stamp says that what it stands for is whole. pip takes a package that it was killed over for an installed one: an
 # environment of ours whose first installation did not end is made anew, and test tools whose did not are forced: they

@@ -15,13 +15,12 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from common import program
 from common.cli.arguments import check_request, listing, parse, select
 from common.isolation import interrupt
-from common.pairs.pair import ROOT, Pair, pairs_without
+from common.pairs.pair import ROOT, Pair, chapters, discover, pairs_without
 from common.pairs.user_error import printable, width_of
 
 # Slow imports (numpy, rich, matplotlib) are in functions: --help and --list must answer at once.
@@ -97,10 +96,10 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
             save_markdown(record, args.markdown, args.stats)
     for chapter, group in groupby(record.pairs, lambda pair: pair.chapter) if args.record else ():
         part = replace(record, pairs=list(group))
-        is_complete = args.only == "*" and not (has_failed(part) or record.environment["interrupted"])
+        is_complete = args.only == "*" and not (args.show or has_failed(part) or record.environment["interrupted"])
         of_chapter = [pair for pair in pairs if pair.chapter == chapter]
         recordable, left_out = (part, []) if is_complete else store.recordable_part(part, of_chapter)
-        lines += left_out
+        (unwritten if args.show and not recordable.pairs else lines).extend(left_out)
         with note_errors(unwritten):
             lines += [f"recorded in {path}" for path in store.keep_record(recordable)]
     return lines
@@ -118,7 +117,7 @@ def run(args: Namespace) -> int:
     if args.new:
         from common.cli.skeletons import new_pair
 
-        return new_pair(Path(args.new[0]), args.new[1])
+        return new_pair(*args.new)
     if args.compare:
         from common.cli.regression_check import compare_files
 
@@ -129,14 +128,16 @@ def run(args: Namespace) -> int:
 
         if args.markdown:
             check_writable(args.markdown)
-        return present(args, [], load_record(args.show), [])
+        record, folders = load_record(args.show), chapters().values() if args.record else ()
+        recorded = {pair.chapter for pair in record.pairs}
+        return present(args, [pair for path in folders if path.name in recorded for pair in discover(path)], record, [])
     pairs = select(args)
     if args.list:
         print(listing(pairs, args.verbose, width_of(sys.stdout)))
         return 0
     check_request(args, pairs)
     if args.count:
-        from common.cli.count import count_pairs
+        from common.cli.counts import count_pairs
 
         return count_pairs(args, pairs)
     if left_out := pairs_without(pairs, args.size):

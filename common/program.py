@@ -52,6 +52,13 @@ def device_name(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def chapter_number(text: str) -> int:
+    """A type for argparse: 3, or ch3."""
+    if not (number := text.removeprefix("ch")).isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no chapter's number, such as 3 or ch3")
+    return int(number)
+
+
 def picture_path(text: str) -> Path:
     """A type for argparse: a file that a plot can be saved as."""
     if Path(text).suffix not in (".png", ".svg", ".pdf"):

@@ -3,7 +3,9 @@
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,8 @@ os.environ.pop("COLUMNS", None)  # of who runs the tests, or of pytest-xdist: wh
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
     for item in items:
+        if "committed" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("committed"))
         if item.path.suffix == ".ipynb":  # its cells share a kernel: of several processes, one runs them all
             item.add_marker(pytest.mark.xdist_group(item.path.name))
             item.add_marker(pytest.mark.rest)
@@ -53,7 +57,8 @@ def in_this_process(request, monkeypatch):
     from common.isolation import worker
 
     if "in_its_process" not in request.fixturenames:
-        monkeypatch.setattr(worker, "call", lambda function, *arguments: function(*arguments, lambda *said: None))
+        call = lambda function, *arguments, **options: function(*arguments, lambda *progress: None)  # noqa: E731
+        monkeypatch.setattr(worker, "call", call)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +70,22 @@ def machine():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "survey_apart", lambda device, with_limits=True: surveyed)
         yield surveyed[0]
+
+
+@pytest.fixture(scope="session")
+def committed():
+    """From here on each file under recorded/ is read once. (Whoever asks for it is of the group `committed`.)"""
+    from common.record import files
+
+    load = files.Format.load
+    remembered = cache(load)
+
+    def load_once(form, path):
+        return (remembered if files.ROOT / "recorded" in Path(path).parents else load)(form, path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files.Format, "load", load_once)
+        yield
 
 
 @pytest.fixture(scope="session")

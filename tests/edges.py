@@ -41,17 +41,15 @@ def run_here(version, inputs):
     return result if isinstance(result, tuple) else (result,)
 
 
-def answer(path, device, inputs, layout="contiguous", times=1, constants=()):
+def answer(path, device, inputs, layout=None, times=1, constants=()):
     """What `run` returns the last of so many times, after one `setup`, as a list of tensors on the CPU.
 
-    `layout`: of every input but `out`, or a dict from an input's name to its own.
+    `layout`: puts every input but `out` elsewhere in memory.
     """
     version, arguments = module(path, constants), {}
     for name, value in inputs.items():
         if isinstance(value, torch.Tensor):
-            mine = layout.get(name, "contiguous") if isinstance(layout, dict) else layout
-            value = value.to(device)
-            value = value if name == "out" and mine != "unaligned" else LAYOUTS[mine](value)
+            value = layout(value.to(device)) if layout and name != "out" else value.to(device)
         arguments[name] = value
     if hasattr(version, "setup"):
         arguments |= version.setup(**arguments)
@@ -68,28 +66,9 @@ def every_other(x):
     return x.repeat_interleave(2, -1)[..., ::2]
 
 
-def middle_columns(x):
-    return functional.pad(x, (1, 2), value=NAN)[..., 1:-2]
-
-
-def among_others(x):
+def transposed_among_others(x):
     """At multiples of 16 bytes, rows and columns of others around it."""
-    return functional.pad(x, (8, 8, 8, 8), value=NAN)[..., 8:-8, 8:-8]
-
-
-def unaligned(x):
-    return functional.pad(x.flatten(), (1, 0))[1:].view(x.shape)
-
-
-LAYOUTS = {
-    "contiguous": lambda x: x,
-    "transposed": transposed,
-    "every other column": every_other,
-    "middle columns": middle_columns,
-    "unaligned": unaligned,
-    "among others": among_others,
-    "transposed among others": lambda x: among_others(x.mT.contiguous()).mT,
-}
+    return functional.pad(x.mT.contiguous(), (8, 8, 8, 8), value=NAN)[..., 8:-8, 8:-8].mT
 
 
 def each(pairs, *names, devices=("cpu", "cuda")):

@@ -6,7 +6,6 @@ from itertools import combinations
 import pytest
 import torch
 from clifford import algebra, ops, reference
-from edges import every_other, transposed
 
 OPERATORS = {"sgp": ops.sgp, "fcgp": ops.fcgp}
 FORMULAS = {
@@ -17,12 +16,6 @@ PRODUCTS = pytest.mark.parametrize("product", list(OPERATORS))
 DIMENSIONS = pytest.mark.parametrize("dimensions", [2, 3])
 NORMALIZED = pytest.mark.parametrize("normalized", [True, False], ids=["normalized", "plain"])
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
-LAYOUTS = {
-    "contiguous": lambda x: x,
-    "transposed": transposed,
-    "every other": every_other,
-    "expanded": lambda x: x[..., :1].expand(x.shape),
-}
 GPU = pytest.mark.gpu
 DEVICES = pytest.mark.parametrize("device", [pytest.param("cpu", marks=needs_triton), pytest.param("cuda", marks=GPU)])
 
@@ -36,9 +29,13 @@ def drawn(product, dimensions, batch, features, dtype=torch.float32):
     return x, y, (torch.randn(len(found.paths), features, features) / features**0.5).to(dtype), dout
 
 
-def answer(device, product, tensors, normalized=True, precision=(), layout="contiguous"):
-    """[out, dx, dy, dw] by the operator and its autograd, on the CPU."""
-    *leaves, dout = (LAYOUTS[layout](t.to(device)).detach() for t in tensors)
+def expanded(x):
+    return x[..., :1].expand(x.shape)
+
+
+def answer(device, product, tensors, normalized=True, precision=(), layout=torch.detach):
+    """[out, dx, dy, dw] by the operator and its autograd, on the CPU. `layout`: puts tensors elsewhere in memory."""
+    *leaves, dout = (layout(t.to(device)).detach() for t in tensors)
     leaves = [leaf.requires_grad_() for leaf in leaves]
     out = OPERATORS[product](*leaves, normalized, *precision)
     return [t.cpu() for t in (out.detach(), *torch.autograd.grad(out, leaves, dout))]

@@ -13,6 +13,7 @@ In braces: the title of a figure, as in quoted_figures.py. A figure of another G
 import ast
 import re
 import tomllib
+from functools import partial
 from pathlib import Path
 
 from common.pairs.contract import Version
@@ -23,14 +24,11 @@ from common.record.record_file import combine_records
 from common.record.result import PairResult
 from common.record.store import chapter_records, current_filter
 from common.show import quoted_figures
+from common.show.pages import page as make_page
 from common.show.tables import origin, ratio, share, times, variant
 
 ANSWERS = "answers.toml"
 PAGE = "ANSWERS.md"
-NOTHING = "*Measured.* Not recorded yet, as it is now: `python benchmark.py --chapter {} --only {} --record`."
-FOREWORD = """Every version ends its docstring with a question. Answer it before you read on: that is the exercise.
-Here are the questions of this chapter, an answer to each, and the measurement that shows it. The figures are from
-`recorded/`; `python -m tools.readmes` writes this page."""
 
 
 def question(version: Version) -> str:
@@ -66,8 +64,6 @@ def page(chapter: str, pairs: list[Pair]) -> str:
     questions = {(pair.name, short(version.label)) for pair in pairs for version in pair.versions if question(version)}
     if odd := sorted(questions ^ texts.keys()):
         raise UserError(f"{chapter}/{ANSWERS}: a question without an answer, or the reverse: {odd}")
-    lines = [f"# Chapter {chapter.removeprefix('ch')}: questions and answers", "", FOREWORD, ""]
-    lines += [f"Recorded on {origin(record)}.", ""] if record else []
     device = gpu_records[0][0].parent.name if gpu_records else ""
 
     def quote(title: re.Match[str]) -> str:
@@ -78,31 +74,29 @@ def page(chapter: str, pairs: list[Pair]) -> str:
     others = [other for path, other in on_gpus if path.parent.name != device]
     sources = [("", record), *((f" on {origin(other)}", other) for other in others)] if record else []
     results = [(place, result) for place, source in sources for result in source.pairs if is_current(result)]
-    for pair in pairs:
-        lines += [f"## {pair.name}", ""]
-        for version in pair.versions:
-            name = short(version.label)
-            if (pair.name, name) in texts:
-                answer = quoted_figures.fill_in_figures(re.sub(r"\{([^{}]+)\}", quote, texts[pair.name, name]))
-                lines += [f"**{name}**, [`{version.path.name}`]({version.path.name})", ""]
-                lines += [f"*Question.* {question(version)}", "", f"*Answer.* {answer}", ""]
-                recorded_lines = _measured_lines([entry for entry in results if entry[1].name == pair.name], version)
-                is_missing = not recorded_lines and version is not pair.baseline
-                lines += [NOTHING.format(chapter[2:], pair.name), ""] if is_missing else recorded_lines
-    return "\n".join(lines).rstrip() + "\n"
+    return make_page(
+        "tools/templates/answers.md.jinja",
+        number=chapter.removeprefix("ch"),
+        origin=record and origin(record),
+        pairs=pairs,
+        answers={
+            key: quoted_figures.fill_in_figures(re.sub(r"\{([^{}]+)\}", quote, text)) for key, text in texts.items()
+        },
+        short=short,
+        question=question,
+        measured=partial(_measured, results),
+    )
 
 
-def _measured_lines(results: list[tuple[str, PairResult]], version: Version) -> list[str]:
-    """What was recorded of it at the default size; nothing of a baseline, which stands in the others' rows.
+def _measured(results: list[tuple[str, PairResult]], version: Version, name: str) -> list[str]:
+    """What was recorded of a pair's version at the default size; nothing of a baseline, which others are compared with.
 
-    `results`: of its pair, each with where it was recorded. The first that has the version counts.
+    `results`: each with where it was recorded. The first that has the version counts.
     """
     for place, result in results:
-        lines: list[str] = []
-        for row in [row for row in result.rows if row.variant == version.label and row.ratio]:
-            limit = f", {text}" if (text := share(result, row)) else ""
-            sentence = f"{variant(row)}{place}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}"
-            lines += [f"*Measured.* {sentence}", ""]
-        if lines:
-            return lines
+        rows = [row for row in result.rows if result.name == name and row.variant == version.label and row.ratio]
+        if rows:
+            figures = [(row.verdict, ratio(row), times(result, row), share(result, row)) for row in rows]
+            texts = [", ".join(filter(None, row_figures)) for row_figures in figures]
+            return [f"{variant(row)}{place}: {text}" for row, text in zip(rows, texts, strict=True)]
     return []

@@ -1,4 +1,4 @@
-"""Carry recorded rows over a change of code: python -m tools.carry_records REVISION [--map FILE]
+"""Keep recorded rows over a change that changes no work.
 
 A stale row is kept if the pair still gives the GPU the same work as at REVISION, whose code was recorded. Compared are
 `run` and the cost of each version of the row, and each library that was timed, wherever in the pair they stand. Equal
@@ -9,7 +9,7 @@ clock, the code on the host must be equal, too.
 """
 
 import ast
-import sys
+from argparse import Namespace
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,14 +17,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common.cli import counts
+from common.cli.arguments import chapter_folder
 from common.cli.counts import CountedPair
 from common.isolation import worker
 from common.pairs.contract import LIBRARY_KINDS
-from common.pairs.pair import ROOT, Pair, chapters, class_of, discover
+from common.pairs.pair import Pair, chapters, class_of, discover
 from common.pairs.source import definitions, source_hash, timed_code
 from common.pairs.syntax import parse
-from common.pairs.user_error import UserError
-from common.program import Parser, finish, status_of
 from common.record.files import RECORDED
 from common.record.record_file import load_records, save_records
 from common.record.result import PairResult, Record
@@ -99,21 +98,21 @@ class Move:
         return replace(moved, source_hash=source_hash(self.new_pair), carried=hashes)
 
 
-def move_of(result: PairResult, old: OldPairs, new: dict[str, Pair], names: RenameMap) -> Move:
-    """The move of a stale result. Raises UserError if no present pair fits."""
+def move_of(result: PairResult, old: OldPairs, new: dict[str, Pair], names: RenameMap) -> Move | str:
+    """The move of a stale result, or why no present pair fits."""
     key = f"{result.chapter}/{result.name}"
     renamed = names.pairs.get(key, {})
     name, more = renamed.get("name", result.name), renamed.get("arguments", {})
     hashes = (result.source_hash, *result.carried)  # a row that was carried is that of each code before, too
     old_pair, code = old.get(result.name, (None, ""))
     if old_pair is None or code not in hashes:
-        raise UserError("it is of another revision")
+        return "it is of another revision"
     if name not in new:
-        raise UserError(f"there is no pair {name}")
+        return f"there is no pair {name}"
     old_arguments = arguments_of(old_pair, result.sizes)
     sizes = [size for size, given in new[name].sizes.items() if arguments_of(new[name], given) == old_arguments | more]
     if not sizes:
-        raise UserError(f"{name} has no size of {old_arguments | more}")
+        return f"{name} has no size of {old_arguments | more}"
     of_class = [size for size in sizes if class_of(size) == class_of(result.size)]
     size = result.size if result.size in sizes else (of_class or sizes)[0]
     labelled = with_labels(result, names.labels.get(key, {}))
@@ -177,44 +176,34 @@ def difference(move: Move, work_of: Works) -> str:
     return ""
 
 
-def run(argv: list[str] | None) -> int:
-    """Parse the arguments and carry rows over. Raises UserError."""
-    parser = Parser("python -m tools.carry_records", description=str(__doc__).split("\n\n")[1])
-    parser.add_argument("revision", help="git revision of the recorded code")
-    parser.add_argument("--chapter", metavar="chN", default="ch*", help="only this chapter")
-    parser.add_argument("--map", metavar="FILE", help="new names of files, functions, labels and pairs (TOML)")
-    args = parser.parse_args(argv)
-    if not (selected := [path.name for path in chapters().values() if path.match(args.chapter)]):
-        parser.error(f"--chapter {args.chapter}: there is none; chN is meant, as in ch3")
+def run(args: Namespace) -> int:
+    """Carry rows over. Raises UserError."""
+    folders = [chapter_folder(args.chapter)] if args.chapter else chapters().values()
     names = read_map(args.map) if args.map else RenameMap()
-    with TemporaryDirectory(prefix="speed-of-light-") as folder:
-        extract_revision(args.revision, Path(folder))
-        for chapter in selected:
-            old, new = old_pairs(Path(folder) / chapter, names), {pair.name: pair for pair in discover(ROOT / chapter)}
-            carry_chapter(chapter, old, new, names)
-            carry_counts(chapter, old, new, names)
+    with TemporaryDirectory(prefix="speed-of-light-") as old_root:
+        extract_revision(args.revision, Path(old_root))
+        for folder in folders:
+            old, new = old_pairs(Path(old_root) / folder.name, names), {pair.name: pair for pair in discover(folder)}
+            carry_chapter(folder.name, old, new, names)
+            carry_counts(folder.name, old, new, names)
     return 0
 
 
 def carry_chapter(chapter: str, old: OldPairs, new: dict[str, Pair], names: RenameMap) -> None:
     """Print one line per stale result of a chapter; write the recorded files, if any result of them changes."""
     records = {path: load_records(path) for path in sorted(RECORDED.glob(f"*/{chapter}*.json"))}
-    moves: dict[int, Move | str] = {}
-    is_current = current_filter(list(new.values()))
     results = [(path, result) for path, runs in records.items() for run in runs for result in run.pairs]
-    for _, result in [(path, result) for path, result in results if not is_current(result)]:
-        try:
-            moves[id(result)] = move_of(result, old, new, names)
-        except UserError as error:
-            moves[id(result)] = str(error)
-    work_of, carried = find_work([move for move in moves.values() if isinstance(move, Move)]), dict[int, PairResult]()
-    for path, result in results:
-        if move := moves.get(id(result)):
-            reason = difference(move, work_of) if isinstance(move, Move) else move
-            new_result = move.carried_result() if isinstance(move, Move) and not reason else result
-            carried |= {id(result): new_result} if not reason else {}
-            outcome = f"stale: {reason}" if reason else f"carried over as {new_result.name} {new_result.size}"
-            print(f"{path.name} {result.name} {result.size}: {outcome}", flush=True)
+    is_current = current_filter([*new.values()])
+    stale = [(path, result) for path, result in results if not is_current(result)]
+    moves = [move_of(result, old, new, names) for _, result in stale]
+    work_of, carried = find_work([move for move in moves if isinstance(move, Move)]), dict[int, PairResult]()
+    for (path, result), move in zip(stale, moves, strict=True):
+        if isinstance(move, Move) and not (reason := difference(move, work_of)):
+            new_result = carried[id(result)] = move.carried_result()
+            outcome = f"carried over as {new_result.name} {new_result.size}"
+        else:
+            outcome = f"stale: {move if isinstance(move, str) else reason}"
+        print(f"{path.name} {result.name} {result.size}: {outcome}", flush=True)
     if carried:
         parts = {
             path: [replace(run, pairs=[carried.get(id(pair), pair) for pair in run.pairs]) for run in runs]
@@ -258,7 +247,3 @@ def save_by_class(records: dict[Path, list[Record]], chapter: str) -> None:
         save_records(merge_runs(runs), path)
     for path in records.keys() - files.keys():
         path.unlink()
-
-
-if __name__ == "__main__":
-    finish(lambda: status_of("carry", lambda: run(sys.argv[1:])))

@@ -1,34 +1,144 @@
-"""A GPU's own counters: kernels of the course under Nsight Compute, beside the exact counts of the same launches.
-
-    python -m tools.counter_check [--only PATTERN] [--record]
+"""Compare exact counts with the counters of Nsight Compute.
 
 This needs an NVIDIA GPU, `ncu` on the PATH and the permission to read performance counters
 (https://developer.nvidia.com/ERR_NVGPUCTRPERM). Nothing else in the course needs them. Requests to L1 are compared with
 the counts; traffic of L2 and memory with the model of the L2.
+
+A child process under `ncu` calls each version twice; the second call is profiled. Each of its launches is repeated,
+with empty caches, until all counters are read. The clocks are not changed.
 """
 
+import csv
+import io
+import json
 import multiprocessing
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from common.isolation.worker import one_line
 from common.machine.device import describe, has_gpu, versions
 from common.pairs.pair import ROOT
+from common.pairs.user_error import UserError
 from common.pairs.wide_tables import print_table
-from common.program import Parser, finish, status_of
-from common.record.files import check_writable
+from common.record import files
 from common.show.console import make_console, print_wrapped
-from common.xray.occupancy import Machine
 from tools.counted_launches import ChosenVersion, call_of, choose_versions, count_version, machine_of
 from tools.counter_page import HEADINGS, MEMORY_HEADINGS, errors, memory_rows, rows
-from tools.counter_truth import METRICS, OCCUPANCY, SCHEMA, ComparedKernel, Truth, keep
-from tools.ncu import CannotCount, Counters, Key, ncu, profile_versions
+from tools.counter_truth import FIXED, METRICS, OCCUPANCY, SCHEMA, ComparedKernel, Truth, keep
 
+DEADLINE_S = 600
+CHILD = "import sys; from tools.counter_check import launch; launch(*sys.argv[1:])"
+OPTIONS = (
+    "--profile-from-start", "off", "--cache-control", "all", "--clock-control", "none",
+    "--csv", "--page", "raw", "--print-units", "base", "--print-fp",
+)  # fmt: skip
+Key = tuple[int, str]  # (index of the chosen version, name of the kernel)
+Counters = dict[str, float]
 Counts = dict[str, dict[str, int]] | str  # of a version, by kernel; or the reason why there are none
+
+
+class CannotCount(UserError):
+    """No GPU, no Nsight Compute, no permission, or an unknown output; str() says which."""
+
+
+def ncu(*arguments: str) -> str:
+    """The output of Nsight Compute. Raises CannotCount."""
+    if not (path := shutil.which("ncu")):
+        raise CannotCount("Nsight Compute is needed: ncu is not on the PATH")
+    try:
+        process = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S, cwd=ROOT)
+    except subprocess.TimeoutExpired:
+        raise CannotCount(f"ncu took more than {DEADLINE_S} s") from None
+    output = (process.stdout + process.stderr).strip().splitlines()
+    errors = [text.removeprefix("==ERROR== ") for text in output if text.startswith("==ERROR==")]
+    if process.returncode or errors:
+        reason = (errors or output[-1:] or ["it said nothing"])[0]
+        raise CannotCount(f"ncu ended with status {process.returncode}: {reason}")
+    return process.stdout
+
+
+def table(text: str) -> list[tuple[str, Counters]]:
+    """(Kernel, counters) in the order of launches, from ncu's CSV. Raises CannotCount."""
+    lines = csv.DictReader(io.StringIO("\n".join(text for text in text.splitlines() if text.startswith('"'))))
+    launches = []
+    try:
+        for row in lines:
+            if row["ID"]:  # the row after the head holds only units
+                values = {name: row[name] for name in METRICS if row.get(name) not in (None, "", "n/a")}
+                launches.append((row["Kernel Name"], {name: float(values[name].replace(",", "")) for name in values}))
+    except (KeyError, ValueError) as error:
+        raise CannotCount(f"not a table of Nsight Compute ({type(error).__name__}: {error})") from None
+    return launches
+
+
+def sum_by_kernel(launches: list[Key], profile: Iterable[tuple[str, Counters]]) -> dict[Key, Counters]:
+    """The counters of each version's kernels, summed over its launches, without torch's own kernels.
+
+    Raises CannotCount unless the profiled launches are the made ones.
+    """
+    names = [name for _, name in launches]
+    own_launches = [entry for entry in profile if entry[0] in names]
+    if [name for name, _ in own_launches] != names:
+        raise CannotCount(f"Nsight Compute profiled {len(own_launches)} launches, not the {len(names)} that were made")
+    totals: dict[Key, Counters] = {}
+    for key, (_, counters) in zip(launches, own_launches, strict=True):
+        sums = totals.setdefault(key, {})
+        for name, value in counters.items():
+            sums[name] = value if name in FIXED else sums.get(name, 0.0) + value
+    return totals
+
+
+def launch(plan: str, out: str) -> None:
+    """Run under Nsight Compute: call all planned versions in turn. Writes the launched kernels."""
+    import torch
+
+    launches: list[Key] = []
+    for number, version in enumerate(ChosenVersion(**version) for version in json.loads(Path(plan).read_text())):
+        call = call_of(*version.load_with_inputs("cuda"))
+        call()
+        torch.cuda.synchronize()
+        with _note_launches(number, launches):
+            torch.cuda.profiler.start()
+            call()
+            torch.cuda.synchronize()
+            torch.cuda.profiler.stop()
+    Path(out).write_text(json.dumps(launches))
+
+
+@contextmanager
+def _note_launches(number: int, launches: list[Key]) -> Iterator[None]:
+    from unittest.mock import patch
+
+    from triton.runtime.jit import JITFunction  # optional: not in macOS
+
+    original_run = JITFunction.run
+
+    def run(self: Any, *args: Any, **options: Any) -> Any:
+        launches.append((number, self.__name__))
+        return original_run(self, *args, **options)
+
+    with patch.object(JITFunction, "run", run):
+        yield
+
+
+def profile_versions(plan: list[ChosenVersion], metrics: list[str]) -> dict[Key, Counters]:
+    """The counters of each kernel of each version. Raises CannotCount."""
+    with tempfile.TemporaryDirectory() as folder:
+        plan_file, out = Path(folder) / "planned", Path(folder) / "launched"
+        plan_file.write_text(json.dumps([asdict(version) for version in plan]))
+        printed = ncu(*OPTIONS, "--metrics", ",".join(metrics), sys.executable, "-c", CHILD, str(plan_file), str(out))
+        return sum_by_kernel([(number, name) for number, name in json.loads(out.read_text())], table(printed))
 
 
 def _use_one_thread() -> None:
@@ -40,23 +150,19 @@ def _use_one_thread() -> None:
     threadpool_limits(1)
 
 
-def compile_error(version: ChosenVersion) -> str:
-    """Run a version once to compile it. Returns the reason of a failure, or an empty text."""
+def compile_version(version: ChosenVersion) -> None:
+    """Run it once on the GPU."""
     import torch
 
-    try:
-        call_of(*version.load_with_inputs("cuda"))()
-        torch.cuda.synchronize()
-    except Exception as error:  # noqa: BLE001 (any need for something missing)
-        return one_line(error)
-    return ""
+    call_of(*version.load_with_inputs("cuda"))()
+    torch.cuda.synchronize()
 
 
-def count_or_reason(machine: Machine, version: ChosenVersion, resident: dict[str, int]) -> Counts:
-    """The counts of a version, or the reason why there are none."""
+def or_reason(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns, or the reason of its failure: something is missing, or a limit of the interpreter."""
     try:
-        return count_version(machine, version, resident)
-    except Exception as error:  # noqa: BLE001 (any limit of Triton's interpreter)
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001
         return one_line(error)
 
 
@@ -88,45 +194,28 @@ def measure(only: str) -> Truth:
     metrics = [name for name in METRICS if name.startswith("launch__") or name.partition(".")[0] in available]
     info, selected = describe("cuda:0"), choose_versions(only)
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn"), _use_one_thread) as pool:
-        reasons = list(zip(selected, pool.map(compile_error, selected), strict=True))
+        reasons = list(zip(selected, pool.map(partial(or_reason, compile_version), selected), strict=True))
         plan = [version for version, reason in reasons if not reason]
         counters = profile_versions(plan, metrics)
         resident = [resident_programs(counters, number) for number in range(len(plan))]
-        counts = list(pool.map(partial(count_or_reason, machine_of(info)), plan, resident))
+        counts = list(pool.map(partial(or_reason, count_version, machine_of(info)), plan, resident))
     kernels, left_out = compare_counts(plan, counters, counts)
     version = ncu("--version").strip().splitlines()[-1].split()[1]
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    environment = {"device": info, "versions": {**versions(), "ncu": version}, "date": date}
+    environment = {"device": info, "versions": {**versions(), "ncu": version}, "date": files.utc_now()}
     left_out |= {version.label: reason for version, reason in reasons if reason}
     return Truth(SCHEMA, environment, kernels, sorted(set(METRICS) - set(metrics)), left_out)
 
 
-def parse(argv: list[str] | None) -> Namespace:
-    """Parse the arguments. Raises UsageError."""
-    parser = Parser("python -m tools.counter_check", description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match")
-    parser.add_argument("--record", action="store_true", help="keep the result as recorded/<device>/traffic.json")
-    return parser.parse_args(argv)
-
-
-def run(argv: list[str] | None, folder: Path) -> int:
+def run(args: Namespace) -> int:
     """Measure, print, keep. Returns the exit status. Raises UserError."""
-    args, console = parse(argv), make_console()
+    console = make_console()
     if args.record:
-        check_writable(folder / "any", makes_folder=True)
+        files.check_writable(files.RECORDED / "any", makes_folder=True)
     truth = measure(args.only)
-    message = f"recorded in {keep(truth, folder)}" if args.record else ""
+    message = f"recorded in {keep(truth)}" if args.record else ""
     print_table("sectors", HEADINGS, rows(truth), console, keys=2)
     print_table("L2 and memory", MEMORY_HEADINGS, memory_rows(truth), console, keys=2)
     left_out = [f"left out: {what}: {reason}" for what, reason in truth.left_out.items()]
     for text in filter(None, [*errors(truth), *left_out, message]):
         print_wrapped(text, console)
     return 0
-
-
-def main(argv: list[str] | None = None, folder: Path = ROOT / "recorded") -> int:
-    return status_of("counters", lambda: run(argv, folder))
-
-
-if __name__ == "__main__":
-    finish(main)

@@ -1,16 +1,16 @@
 """recorded/<device>/traffic.md, and the same on the console: exact counts beside a GPU's counters."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
 from common.pairs.pair import short
 from common.record.files import Problems
 from common.show.formats import binary, digits
-from common.show.tables import head, line, source
+from common.show.layout import markdown_table
+from common.show.pages import page
 from tools import counter_truth
 from tools.counted_launches import MODELS
-from tools.counter_truth import AGREES, L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, ComparedKernel, Truth
+from tools.counter_truth import L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, ComparedKernel, Truth
 
 LOADS = ("load", "atomic", "TMA load")
 NAMES = ("pair", "version", "kernel", "size")
@@ -19,22 +19,6 @@ MEMORY_HEADINGS = (
     *NAMES, "L2 reads / loads", "read, by the GPU", *(f"model, {model}" for model in MODELS), "written, by the GPU",
     "in all",
 )  # fmt: skip
-INTRODUCTION = """# Exact counts beside Nsight Compute's counters: {name}
-
-Each kernel was profiled once, with empty caches, and the same launches were counted
-([how](/tools/counter_truth.py)).
-{source}.
-
-{agree} of {all} kernels agree within {near:.0%}, {exact} of them to the last sector. At these sizes rows begin at
-multiples of 32 bytes. At other sizes neighbouring warps share sectors; this is not compared here."""
-MEMORY = """## L2 and memory
-
-L2 reads / loads: sectors requested from the L2, over the counted sectors of loads. L1 serves the rest, and the GPU
-merges some requests of neighbouring SMs. Then: bytes that the GPU read from memory, and how much more or less the
-model of the L2 reads. The model has three forms: one program at a time on each SM; as many programs as an SM holds;
-the same with half of the L2, as if each half of the SMs had its own copy of the data. The model has no L1. Last:
-bytes written by the GPU until the kernel ends, and in all. The GPU's figure lacks what the L2 still holds and
-writes later."""
 
 
 def _names(kernel: ComparedKernel) -> list[str]:
@@ -79,27 +63,18 @@ def errors(truth: Truth) -> list[str]:
 
 def markdown(path: Path, truth: Truth) -> str:
     """The page."""
-    name, classes = truth.environment["device"]["name"], truth.classes
-    values = {"agree": classes[AGREES], "all": len(truth.kernels), "near": NEAR, "source": source((path, truth))}
-    values["exact"] = sum(kernel.is_exact for kernel in truth.kernels)
-    class_rows = [[name, str(classes[name]), meaning] for name, meaning in MEANINGS.items() if classes[name]]
-    parts = [
-        [INTRODUCTION.format(name=name, **values)],
-        _table(("class", "kernels", "what it means"), class_rows),
-        ["## Sectors"],
-        _table(HEADINGS, rows(truth)),
-        [MEMORY],
-        ["The model's error, half of the kernels below it and the worst:"],
-        [f"- {text}" for text in errors(truth)],
-        _table(MEMORY_HEADINGS, memory_rows(truth)),
-        [f"Counters that are missing here: {', '.join(truth.missing)}."] if truth.missing else [],
-        [f"- left out: {what}: {reason}" for what, reason in truth.left_out.items()],
-    ]
-    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
-
-
-def _table(headings: tuple[str, ...], rows: Iterable[list[str]]) -> list[str]:
-    return [*head(headings), *map(line, rows)]
+    classes = truth.classes
+    return page(
+        "tools/templates/traffic.md.jinja",
+        device=truth.environment["device"]["name"],
+        path=path,
+        truth=truth,
+        near=f"{NEAR:.0%}",
+        classes=[(name, classes[name], meaning) for name, meaning in MEANINGS.items() if classes[name]],
+        sectors=markdown_table(HEADINGS, rows(truth)),
+        errors=errors(truth),
+        memory=markdown_table(MEMORY_HEADINGS, memory_rows(truth)),
+    )
 
 
 def pages(problems: Problems | None = None, folder: Path | None = None) -> dict[Path, str]:

@@ -16,23 +16,12 @@ from common.pairs.pair import Pair
 from common.record import files, store
 from common.record.result import PairResult
 from common.show.formats import digits, seconds
-from common.show.tables import head, line
+from common.show.pages import page
 from common.traffic import traffic_tables
 from common.traffic.least_time import Prediction, Rates, predict_time
 from common.traffic.versions import VersionTraffic
 
 FILE = "counts.md"
-INTRODUCTION = """# Counts, and times predicted for {name}
-
-Generated from [counts.json](/recorded/counts.json): the memory traffic of each version, counted without a GPU.
-[How it is counted](/common/MEASUREMENT.md#counting). `1.00x` is the minimum work: the least that the pair must move
-(`dram_bytes`) or compute, its `cost`. At default sizes some programs of each grid are counted; ± is the standard error
-of the sectors. The predicted time is a sum over kernels and launches. Each kernel takes as long as the slowest of its
-parts. The measured time is the recorded median.
-
-Rates: {source}."""
-VERDICT = """All versions at default sizes, except those whose time serves as a rate. A prediction is a least time: its
-ratio to the measured time should be a little below 1."""
 SHOWN = ("version", "launches", "requested", "sectors", "distinct", "FLOPs")
 HEADINGS = ("pair", *SHOWN, traffic_tables.PREDICTED, "measured", "predicted / measured")
 STALE = "stale: the pair has changed since"
@@ -93,16 +82,23 @@ def paths(problems: files.Problems | None = None) -> list[Path]:
 
 
 def _page(counted: Sequence[CountedPair], chapters: Chapters, folder: Path, rates: Rates) -> str:
-    name, source = rates.name, rates.source
-    parts, times = [INTRODUCTION.format(name=name, source=source)], list[ComparedTime]()
+    sections, times = [], list[ComparedTime]()
     for chapter, pairs in chapters.items():
         results = _results(chapter, pairs, folder)
-        rows: list[str] = []
-        for pair in pairs:
-            rows += _rows(pair, counted, results.get(pair.name), rates, times)
-        parts.append("\n".join([f"## {chapter}", "", *head(HEADINGS), *rows]))
-        parts += [exact] if (exact := _exact(chapter, pairs, counted)) else []
-    return "\n\n".join([*parts, _verdict(times)]) + "\n"
+        rows = [row for pair in pairs for row in _rows(pair, counted, results.get(pair.name), rates, times)]
+        sections.append((chapter, rows, _exact(chapter, pairs, counted)))
+    clocks = {"all": ("device", "wall"), "on the GPU's clock": ("device",), "on the wall clock": ("wall",)}
+    far = sorted((time for time in times if not 1 / FAR <= time.ratio <= FAR), key=lambda time: time.ratio)
+    return page(
+        "tools/templates/counts.md.jinja",
+        rates=rates,
+        headings=HEADINGS,
+        chapters=sections,
+        groups=[(label, [time.ratio for time in times if time.clock in of]) for label, of in clocks.items()],
+        spread=_spread,
+        far=f"{FAR:.0f}",
+        far_off=[(time.name, traffic_tables.times(time.ratio), time.prediction.by, time.cause) for time in far],
+    )
 
 
 def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairResult]:
@@ -115,7 +111,7 @@ def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairRes
 
 def _rows(
     pair: Pair, counted: Sequence[CountedPair], result: PairResult | None, rates: Rates, times: list[ComparedTime]
-) -> list[str]:
+) -> list[list[str]]:
     """One row per version at the default size. Measured versions are added to `times`.
 
     Versions whose time serves as a rate are not added: they would prove nothing.
@@ -124,14 +120,14 @@ def _rows(
     pair_counts = next((other for other in counted if (other.chapter, other.name, other.size) == key), None)
     if pair_counts is None or not pair_counts.is_current(pair):
         note = "not counted" if pair_counts is None else STALE
-        return [line([pair.name, "", note, *[""] * (len(HEADINGS) - 3)])]
+        return [[pair.name, "", note, *[""] * (len(HEADINGS) - 3)]]
     rows = []
     for version in pair_counts.versions:
         name, traffic = traffic_tables.name(version), version.traffic
         arm = result.arms.get(version.label) if result else None
         measured = f"{seconds(arm.median_s)}{' (wall)' * (result.clock == 'wall')}" if arm and result else ""
         if traffic is None:
-            rows.append(line([pair.name, name, f"not counted: {version.reason}", *[""] * 5, measured, ""]))
+            rows.append([pair.name, name, f"not counted: {version.reason}", *[""] * 5, measured, ""])
             continue
         prediction, ratio = predict_time(traffic, rates, pair_counts.clock == "wall"), ""
         if prediction and arm and result:
@@ -140,12 +136,12 @@ def _rows(
             times += [] if (pair.name, version.label) in SOURCES else [time]
         cells = dict(zip(traffic_tables.HEADINGS, traffic_tables.cells_of(version, traffic), strict=True))
         shown = [cells[heading] for heading in SHOWN]
-        rows.append(line([pair.name, *shown, traffic_tables.time(prediction), measured, ratio]))
+        rows.append([pair.name, *shown, traffic_tables.time(prediction), measured, ratio])
     return rows
 
 
-def _exact(chapter: str, pairs: list[Pair], counted: Sequence[CountedPair]) -> str:
-    """A table of the chapter's pairs at their size `count`, where every program runs; empty if there is none."""
+def _exact(chapter: str, pairs: list[Pair], counted: Sequence[CountedPair]) -> traffic_tables.Table:
+    """A table of the chapter's pairs at their size `count`, where every program runs; no rows if there is none."""
     of_chapter = [pair_counts for pair_counts in counted if pair_counts.chapter == chapter]
     by_name = {pair_counts.name: pair_counts for pair_counts in of_chapter if pair_counts.size == "count"}
     rows: list[list[str]] = []
@@ -157,24 +153,7 @@ def _exact(chapter: str, pairs: list[Pair], counted: Sequence[CountedPair]) -> s
             if counted_version.traffic:
                 version, *cells = traffic_tables.cells_of(counted_version, counted_version.traffic)
                 rows.append([pair.name, version + " (sampled)" * counted_version.sampled, *cells])
-    if not rows:
-        return ""
-    headings, body = traffic_tables.without_empty_columns(["pair", *traffic_tables.HEADINGS], rows)
-    title = f"### {chapter} at `count`, in full unless a row says sampled"
-    return "\n".join([title, "", *head(headings), *map(line, body)])
-
-
-def _verdict(times: list[ComparedTime]) -> str:
-    """How accurate the predictions are, and which are far off."""
-    lines = ["## How accurate the predictions are", "", VERDICT, ""]
-    for clock, label in (("", "all"), ("device", "on the GPU's clock"), ("wall", "on the wall clock")):
-        ratios = [time.ratio for time in times if clock in ("", time.clock)]
-        lines += [f"- {label}: {_spread(ratios)}"] if ratios else []
-    far = [time for time in times if not 1 / FAR <= time.ratio <= FAR]
-    far.sort(key=lambda time: time.ratio)
-    rows = [line([time.name, traffic_tables.times(time.ratio), time.prediction.by, time.cause]) for time in far]
-    heading = ["version", "predicted / measured", "limited by, as predicted", "likely cause"]
-    return "\n".join([*lines, "", f"Off by more than {FAR:.0f} x:", "", *head(heading), *rows])
+    return traffic_tables.without_empty_columns(["pair", *traffic_tables.HEADINGS], rows)
 
 
 def _spread(ratios: list[float]) -> str:

@@ -10,8 +10,7 @@
     name = "fcgp"                                a pair; if its `inputs` takes more now, these arguments are added
     arguments = { dimensions = 2 }
 
-Nothing but names changes in the old files, and each becomes one that was free: they do what they did. Only what a
-variant repeats of its baseline (its `cost`, its libraries) is left to that, as in the files of today.
+Nothing but names changes in the old files, and each becomes one that was free: they do what they did.
 """
 
 import ast
@@ -23,10 +22,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from common.pairs.contract import Version, is_inherited
+from common.pairs.contract import Version
 from common.pairs.pair import ROOT, Pair
-from common.pairs.source import definitions, source_hash, used_names, without
-from common.pairs.syntax import assigned_names, helper_files, parse
+from common.pairs.source import definitions, source_hash
+from common.pairs.syntax import helper_files
 from common.pairs.user_error import UserError
 
 IDENTIFIERS = ("id", "arg", "name")  # fields of the nodes of a syntax tree
@@ -73,52 +72,25 @@ def extract_revision(revision: str, folder: Path) -> None:
 def old_pairs(folder: Path, names: RenameMap) -> dict[str, tuple[Pair, str]]:
     """The pairs of an old chapter, each with its hash, whose files then get the names of today.
 
-    And a variant no longer repeats what it has from its baseline. Raises UserError if a name is missing or in use.
+    Raises UserError if a name is missing or in use.
     """
     hashes = {name: source_hash(pair) for name, pair in _pairs(folder).items()}
     _rename_chapter(folder, names)
-    for pair in _pairs(folder).values():
-        for variant in pair.variants:
-            _leave_to_baseline(variant.path, dict(definitions(parse(pair.baseline.path))))
     return {name: (pair, hashes[name]) for name, pair in _pairs(folder).items() if name in hashes}
 
 
 def _pairs(folder: Path) -> dict[str, Pair]:
-    """By name, with the SIZES of their baselines: `discover` would ask today's contract of the files."""
-    versions = {path.stem.removeprefix("baseline_"): [_version(path)] for path in sorted(folder.glob("baseline_*.py"))}
+    """By name, of nothing but their files: `discover` would ask today's contract of them."""
+    labels = {path.stem.removeprefix("baseline_"): {"baseline": path} for path in folder.glob("baseline_*.py")}
     for path in sorted(folder.glob("optimized_*.py")):
         stem = path.stem.removeprefix("optimized_")
-        name = max((name for name in versions if f"{stem}_".startswith(f"{name}_")), key=len)
-        versions[name].append(_version(path, f"optimized{stem.removeprefix(name).replace('_', '/', 1)}"))
-    return {
-        name: Pair(folder.name, name, baseline, tuple(variants), baseline.constants)
-        for name, (baseline, *variants) in versions.items()
-    }
-
-
-def _version(path: Path, label: str = "baseline") -> Version:
-    assignments = [node for node in parse(path).body if isinstance(node, ast.Assign)]
-    nodes = [node for node in assignments if assigned_names(node) == ["SIZES"]]
-    sizes = {size: given for node in nodes for size, given in ast.literal_eval(node.value).items()}
-    return Version(path, label, "", {}, sizes, frozenset(), False, False)
-
-
-def _leave_to_baseline(path: Path, of_baseline: dict[str, ast.stmt]) -> None:
-    """Remove from a variant what its baseline has too, and what only that uses, unless `run` reaches it."""
-    tree = ast.parse(path.read_bytes())
-    own = dict(definitions(tree))
-    reached, size = {"run", "setup", "inputs"}, 0
-    while size != len(reached):
-        size = len(reached)
-        reached |= used_names(own[name] for name in reached & own.keys())
-
-    def is_repeated(name: str) -> bool:
-        if name in reached or name not in own or not is_inherited(name):
-            return False
-        return name in of_baseline and ast.dump(own[name]) == ast.dump(of_baseline[name])
-
-    if any(map(is_repeated, own)):
-        path.write_text(ast.unparse(without(tree, is_repeated)), encoding="utf-8")
+        name = max((name for name in labels if f"{stem}_".startswith(f"{name}_")), key=len)
+        labels[name][f"optimized{stem.removeprefix(name).replace('_', '/', 1)}"] = path
+    pairs = {}
+    for name, paths in labels.items():
+        versions = [Version(path, label, "", {}, {}, frozenset(), False, False) for label, path in paths.items()]
+        pairs[name] = Pair(folder.name, name, versions[0], tuple(versions[1:]), {})
+    return pairs
 
 
 def _rename_chapter(folder: Path, names: RenameMap) -> None:

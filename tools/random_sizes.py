@@ -1,4 +1,4 @@
-"""Measure at sizes that no version was written for: python -m tools.random_sizes --seed NAME [--chapter N]
+"""Measure at odd sizes that a seed draws, against libraries.
 
 Three sizes of every pair of chapters 1, 3, 4 and 5 that has a library, drawn by the name of a seed. Arguments of
 `inputs` that are numbers of elements are log-uniform between the extremes of the pair's own sizes (down to half the
@@ -9,7 +9,7 @@ after the last change of a version sees how it does at sizes that nobody chose.
 Exit status: 1 where the best version is less than 0.95 times as fast as the fastest library, or a version is wrong.
 """
 
-import sys
+from argparse import Namespace
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import exp, log, prod
@@ -17,18 +17,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from common.cli.arguments import chapter_folder
 from common.engine import runner
 from common.isolation import interrupt
-from common.pairs.pair import Pair, chapters, discover
-from common.program import Parser, UsageError, device_name, finish, status_of
+from common.pairs.pair import Pair, discover
+from common.program import UsageError
 from common.record.files import check_writable
-from common.record.result import PairResult, Record
+from common.record.result import Record
 from tools.carry_records import arguments_of
 
 Size = dict[str, Any]  # the arguments of `inputs`
 
-# Chapter 2 shows mechanisms, chapter 6 needs several GPUs
-CHAPTERS = {number: path for number, path in chapters().items() if number in (1, 3, 4, 5)}
+CHAPTERS = (1, 3, 4, 5)  # chapter 2 shows mechanisms, chapter 6 needs several GPUs
 CLASS = "anywhere"
 DRAWS, TARGET = 3, 0.95  # sizes of a pair; the library's time / the version's
 FEWEST = 16  # an argument that stays below is no number of elements: dimensions, heads
@@ -66,34 +66,24 @@ def has_library(pair: Pair) -> bool:
     return any(name.split("_")[0] == "library" for version in pair.versions for name in version.functions)
 
 
-def best(pair: PairResult) -> tuple[float, str] | None:
-    """(The fastest library's time / the best version's, its label); None where that was not timed."""
+def slower_sizes(record: Record) -> list[str]:
+    """A line for each size whose best version is behind the fastest library; none where nothing was timed."""
     from common.show.summary import fastest_library
 
-    rows = [row for row in pair.rows if row.versus == "baseline" and not row.precision]
-    ratios = [(ratio[0], row.variant) for row in rows if (ratio := fastest_library(pair, row))]
-    return max(ratios, default=None)
+    lines = []
+    for pair in record.pairs:
+        rows = [row for row in pair.rows if row.versus == "baseline" and not row.precision]
+        ratios = [(fastest[0], row.variant) for row in rows if (fastest := fastest_library(pair, row))]
+        ratio, variant = max(ratios, default=(TARGET, ""))
+        if ratio < TARGET:
+            lines.append(f"behind: {pair.name} {pair.size}, {variant}: {ratio:.3f}x the speed of the library")
+    return lines
 
 
-def slower_sizes(record: Record) -> list[str]:
-    """A line for each size whose best version is behind the library."""
-    ratios = [(f"{pair.name} {pair.size}", *ratio) for pair in record.pairs if (ratio := best(pair))]
-    slower = [(size, variant, ratio) for size, ratio, variant in ratios if ratio < TARGET]
-    return [f"behind: {size}, {variant}: {ratio:.3f}x the speed of the library" for size, variant, ratio in slower]
-
-
-def run(argv: list[str] | None) -> int:
+def run(args: Namespace) -> int:
     """Draw, measure, print. Raises UserError."""
-    parser = Parser("python -m tools.random_sizes", description=str(__doc__).split("\n\n")[1])
-    parser.add_argument("--seed", required=True, metavar="NAME", help="any text: the same text draws the same sizes")
-    parser.add_argument("--chapter", type=int, choices=CHAPTERS, help="the pairs of one chapter only")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match")
-    parser.add_argument("--device", type=device_name, metavar="DEV", help="as for benchmark.py")
-    parser.add_argument("--list", action="store_true", help="draw only: pairs, with arguments of `inputs`")
-    parser.add_argument("--json", type=Path, metavar="F", help="write the record with all samples")
-    args = parser.parse_args(argv)
-    paths = [path for number, path in CHAPTERS.items() if args.chapter in (None, number)]
-    pairs = [pair for path in paths for pair in discover(path)]
+    numbers = [args.chapter] if args.chapter else CHAPTERS
+    pairs = [pair for number in numbers for pair in discover(chapter_folder(number))]
     pairs = [pair for pair in pairs if fnmatchcase(pair.name, args.only) and has_library(pair)]
     if not pairs:
         raise UsageError(f"no pair with a library matches {args.only!r}")
@@ -116,9 +106,6 @@ def measure(pairs: list[Pair], device: str | None, path: Path | None) -> int:
         if path and record.pairs:
             save_record(record, path)
         console.print_record(record, console.make_console(), pairs)
-        print("\n".join(slower_sizes(record)))
-    return 1 if slower_sizes(record) or runner.has_failed(record) else 0
-
-
-if __name__ == "__main__":
-    finish(lambda: status_of("anywhere", lambda: run(sys.argv[1:])))
+        slower = slower_sizes(record)
+        print("\n".join(slower))
+    return 1 if slower or runner.has_failed(record) else 0

@@ -1,7 +1,11 @@
-"""Write what READMEs and pages show of recorded/, the answers, and the tables of pairs: python -m tools.readmes."""
+"""Write the pages and the tables that are made from records.
+
+Exit status: 1 a file under recorded/ is bad and left out; 2 a file cannot be written.
+"""
 
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,25 +13,24 @@ from pathlib import Path
 from common.calibration import calibration_page as calibrations
 from common.calibration import checks
 from common.calibration.findings import FILE, PAIRS
-from common.hardware import sheet
-from common.hardware import sheet_page as sheets
+from common.hardware import sheet, sheet_text
 from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.source import source_hash
-from common.pairs.user_error import UserError
 from common.record import files, store
 from common.record.record_file import combine_records
 from common.record.result import PairResult
 from common.show import quoted_figures, second_gpu_page, summary
 from common.show.formats import binary
-from common.show.tables import NOTHING, head, line, link, origin
+from common.show.layout import markdown_table
+from common.show.tables import NOTHING, link, origin
 from tools import answers_page, counter_page, counts_page
 
-PAIRS_OF = "<!-- pairs of {} from lessons.toml: python -m tools.readmes -->"
-MARKER = "<!-- results of {} from recorded/: python -m tools.readmes -->"
-HARDWARE = "<!-- hardware from recorded/: python -m tools.readmes -->"
-MEMORY = "<!-- peak memory of {} from recorded/: python -m tools.readmes -->"
-CALIBRATION = "<!-- calibration from recorded/: python -m tools.readmes -->"
+PAIRS_OF = "<!-- pairs of {} from lessons.toml: make readme -->"
+MARKER = "<!-- results of {} from recorded/: make readme -->"
+HARDWARE = "<!-- hardware from recorded/: make readme -->"
+MEMORY = "<!-- peak memory of {} from recorded/: make readme -->"
+CALIBRATION = "<!-- calibration from recorded/: make readme -->"
 END, PAIRS_END = "<!-- end of results -->", "<!-- end of pairs -->"
 SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
 
@@ -38,7 +41,7 @@ def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
         PAIRS_OF: _table_of_pairs,
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
-        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
+        HARDWARE: lambda: sheet_text.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
             checks.FORMAT.load_all(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
         ),
@@ -56,10 +59,10 @@ def _table_of_pairs(chapter: str) -> str:
     lessons = read_lessons(ROOT / chapter)
     headings = dict.fromkeys(heading for lesson in lessons.values() for heading in lesson.columns)
     rows = [
-        line([f"`{name}`", lesson.summary, *(lesson.columns.get(heading, "") for heading in headings)])
+        [f"`{name}`", lesson.summary, *(lesson.columns.get(heading, "") for heading in headings)]
         for name, lesson in lessons.items()
     ]
-    return "\n".join([*head(["pair", "in one sentence", *headings]), *rows])
+    return markdown_table(["pair", "in one sentence", *headings], rows)
 
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
@@ -81,8 +84,8 @@ def _memory(problems: files.Problems | None, chapter: str) -> str:
     if not record or not rows:
         return ""
     headings = ("pair", "size", "best version", "its peak", "the source's formula, compiled", "reduction")
-    table = "\n".join([*head(headings), *map(line, rows)])
-    text = f"<details><summary>{len(rows)} sizes, recorded on {origin(record)}</summary>\n\n{table}\n\n</details>"
+    title = f"{len(rows)} sizes, recorded on {origin(record)}"
+    text = f"<details><summary>{title}</summary>\n\n{markdown_table(headings, rows)}\n\n</details>"
     missing = ", ".join(pair.name for pair in pairs if pair.name not in {name for name, *_ in rows})
     return f"{text}\n\nNot recorded: {missing}." if missing else text
 
@@ -118,25 +121,29 @@ def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     return texts | second_gpu_page.pages(problems)
 
 
-def main() -> int:
-    """Write all files. Exit status 1 if a file under recorded/ is bad and left out, 2 if a file cannot be written."""
+def _write_changed(path: Path, text: str) -> bool:
+    """Write a file, and say so, unless it has this text already. Whether it was written. Raises RecordError."""
+    with files.file_errors(path, "read"):
+        is_changed = not path.exists() or path.read_bytes() != text.encode(errors="backslashreplace")
+    if is_changed:
+        files.write_text(path, text)
+        print(f"written: {path.relative_to(ROOT)}")
+    return is_changed
+
+
+def run(args: Namespace) -> int:
+    """Write all files. Returns the exit status. Raises UserError."""
     problems: files.Problems = {}
-    try:
-        texts = pages(problems)
-        damaged = {path.parent for path in problems}
-        for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*texts}:
-            if useless.parent not in damaged and useless.stem[2:].isdigit():  # a chapter's page: ch1_scripts is none
-                useless.unlink()
-        texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in readmes()}
-        for path, text in texts.items():
-            files.write_text(path, text)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    texts = pages(problems)
+    damaged = {path.parent for path in problems}
+    old = {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*texts}  # a chapter's page: ch1_scripts is none
+    useless = [path for path in old if path.parent not in damaged and path.stem[2:].isdigit()]
+    for path in useless:
+        path.unlink()
+        print(f"removed: {path.relative_to(ROOT)}")
+    texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in readmes()}
+    if not useless + [path for path, text in texts.items() if _write_changed(path, text)]:
+        print("nothing changed")
     for problem in problems.values():
         print(f"not in the tables: {problem}", file=sys.stderr)
     return 1 if problems else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Predict a second machine from a recorded one, before it is measured: python -m tools.second_gpu "NVIDIA L4".
+"""Predict a second GPU before it is measured.
 
 Each row at a default size that is recorded on the first GPU, and not stale, gets a predicted ratio. It comes from the
 recorded times, the traffic counts of recorded/counts.json, and both datasheets:
@@ -10,20 +10,15 @@ recorded times, the traffic counts of recorded/counts.json, and both datasheets:
   instructions and waiting: it stays. A least time above the recorded time explains all of it.
 
 The prediction is written into the second machine's folder, recorded/<device>/predicted.json, and only while nothing of
-that machine is recorded. Once it is measured, `python -m tools.readmes` writes the comparison beside it.
+that machine is recorded. Once it is measured, `make readme` writes the comparison beside it.
 """
 
-import signal
-
-if __name__ == "__main__":  # Ctrl-C during the imports ends the program without a traceback
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
 import subprocess
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common import program
 from common.cli import counts
 from common.cli.prediction_rates import measured_sheets, rates_of_sheet
 from common.machine.device import datasheet
@@ -137,13 +132,8 @@ def predicted_rows(name: str, new: dict[str, float]) -> PredictedRows:
     raise UserError("nothing is recorded, as it is now, of a GPU with a datasheet: there is nothing to predict from")
 
 
-def main() -> int:
-    parser = program.Parser("python -m tools.second_gpu", description=str(__doc__).partition("\n")[0])
-    parser.add_argument("name", help='the exact name of a GPU in common/machine/datasheets.json: "NVIDIA L4"')
-    path = predict(parser.parse_args().name)
+def run(args: Namespace) -> int:
+    """Predict. Raises UserError."""
+    path = predict(args.name)
     print(f"{len(FORMAT.load(path).rows)} rows predicted: {path.relative_to(ROOT)}")
     return 0
-
-
-if __name__ == "__main__":
-    program.finish(lambda: program.status_of("python -m tools.second_gpu", main))

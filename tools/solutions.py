@@ -1,4 +1,4 @@
-"""Grade the exercises' own solutions on this machine: python -m tools.solutions [ID ...]
+"""Grade the exercises' own solutions on this machine.
 
 Each must pass all gates that this machine can judge. On a GPU the speed is one of them. `--record` keeps what the gates
 say in recorded/<device>/exercises.json, with the hash of each exercise. It then grades only the solutions that are not
@@ -8,18 +8,13 @@ Exit status: 0 all that can be graded here passed; 1 a solution did not pass; 2 
 interrupted: with `--record`, what was graded is kept.
 """
 
-import signal
-
-if __name__ == "__main__":  # Ctrl-C during the imports ends the program without a traceback
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import program
 from common.learn.exercise import Exercise, exercises, find
 from common.learn.gate import CANNOT, PASSED
 from common.learn.grade import grade
@@ -74,47 +69,40 @@ def load_current(path: Path) -> dict[str, GradedSolution]:
 
 
 def grade_solution(exercise: Exercise) -> GradedSolution:
+    """Grade, and print a line."""
     begin, date = time.monotonic(), files.utc_now()
     result = grade(exercise, exercise.solution)
     required = [gate for gate in result.gates if not gate.is_extra]
     gates = [{"name": gate.name, "passed": gate.passed, "text": gate.text} for gate in required]
-    return GradedSolution(exercise.id, exercise.hash, result.status, time.monotonic() - begin, date, versions(), gates)
+    took_s = time.monotonic() - begin
+    solution = GradedSolution(exercise.id, exercise.hash, result.status, took_s, date, versions(), gates)
+    print(solution.line, flush=True)
+    return solution
 
 
-def record(selected: Sequence[Exercise], info: dict[str, Any], folder: Path | None = None) -> list[GradedSolution]:
+def record(selected: Sequence[Exercise], info: dict[str, Any]) -> list[GradedSolution]:
     """Grade those that are not recorded yet; what is known is written after each. Returns all of `selected`.
 
     Raises RecordError.
     """
     environment = {"device": info, "date": files.utc_now()}
-    path = files.file_of_device(environment, FILE, folder)
+    path = files.file_of_device(environment, FILE)
     solutions = load_current(path)
     for exercise in [exercise for exercise in selected if exercise.id not in solutions]:
         solutions[exercise.id] = grade_solution(exercise)
-        print(solutions[exercise.id].line, flush=True)
         everything = sorted(solutions.values(), key=lambda solution: solution.id)
         files.write_json(path, Solutions(SCHEMA, environment, everything))
     return [solutions[exercise.id] for exercise in selected]
 
 
-def main() -> int:
-    parser = program.Parser("python -m tools.solutions", description=str(__doc__).partition("\n")[0])
-    parser.add_argument("id", nargs="*", help="an exercise: ch1/coalesce (all)")
-    parser.add_argument("--record", action="store_true", help="keep it in recorded/<device>/exercises.json")
-    args = parser.parse_args()
+def run(args: Namespace) -> int:
+    """Grade. Returns the exit status. Raises UserError."""
     selected = [*{exercise.id: exercise for exercise in map(find, args.id)}.values()] or exercises()
     if args.record:
         solutions = record(selected, survey_apart(default_device(), with_limits=False)[0])
     else:
-        solutions = []
-        for exercise in selected:
-            solutions.append(grade_solution(exercise))
-            print(solutions[-1].line, flush=True)
+        solutions = [*map(grade_solution, selected)]
     passed = sum(solution.status == PASSED for solution in solutions)
     cannot = sum(solution.status == CANNOT for solution in solutions)
     print(f"{passed} of {len(solutions)} solutions passed" + (f", {cannot} cannot be graded here" if cannot else ""))
     return 0 if passed + cannot == len(solutions) else 1
-
-
-if __name__ == "__main__":
-    program.finish(lambda: program.status_of("python -m tools.solutions", main))

@@ -4,21 +4,21 @@ from dataclasses import astuple
 from pathlib import Path
 
 from common.calibration.findings import Findings
-from common.show.tables import NOTHING, head, line, source
+from common.show.layout import markdown_table
+from common.show.tables import NOTHING, source
 
 HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 
 
 def markdown(calibrations: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
     """The checks of each calibration, one table per device; no figures if its pairs have changed since."""
-    lines = []
+    parts = []
     for path, findings in calibrations:
-        lines += ["", f"{source((path, findings))}, in {findings.environment['took_s'] / 60:.1f} minutes", ""]
-        if findings.source_hashes != hashes:
-            lines.append("Stale: its pairs have changed since.")
-            continue
-        lines += [*head(HEADINGS), *map(line, rows(findings, "passed", "**not passed**"))]
-    return "\n".join(lines).strip() or NOTHING
+        is_current = findings.source_hashes == hashes
+        table = markdown_table(HEADINGS, rows(findings, "passed", "**not passed**"))
+        parts.append(f"{source((path, findings))}, in {findings.environment['took_s'] / 60:.1f} minutes")
+        parts.append(table if is_current else "Stale: its pairs have changed since.")
+    return "\n\n".join(parts) or NOTHING
 
 
 def rows(findings: Findings, passed: str, failed: str) -> list[list[str]]:

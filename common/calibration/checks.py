@@ -7,7 +7,7 @@ import numpy as np
 
 from common import stats
 from common.calibration.findings import SCHEMA, Check, Findings, KnownTimes, Run, Spin, VariantResult
-from common.record.files import CONVERT, Format, RecordError
+from common.record.files import MEASURE_OR_CONVERT, Format, RecordError
 from common.record.outcome import FAILED, Cause
 
 CALLED = 0.05  # at most this share of equal pairs is called different: the promise of a 95 % interval
@@ -139,4 +139,4 @@ def _require_no_contradiction(findings: Findings) -> Findings:
     return findings
 
 
-FORMAT = Format("a calibration", SCHEMA, Findings, _require_no_contradiction, CONVERT)
+FORMAT = Format("a calibration", SCHEMA, Findings, _require_no_contradiction, MEASURE_OR_CONVERT)

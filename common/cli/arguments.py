@@ -6,7 +6,7 @@ from pathlib import Path
 from common.pairs.contract import Version
 from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover, short
 from common.pairs.user_error import printable, wrap_text
-from common.program import Parser, UsageError, device_name, picture_path
+from common.program import Parser, UsageError, chapter_number, device_name, picture_path
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 COUNTED_FOR = "sm_90"  # unless another architecture is asked for
@@ -19,7 +19,7 @@ TASK_OPTIONS = {  # what to do -> the options that it takes; the last is to meas
     "limits": "device",
     "compare": "",
     "new": "",
-    "show": "stats markdown verbose",
+    "show": "stats markdown verbose record",
     "xray": "chapter path all size arch code",
     "count": "chapter path all size arch json markdown",
     "": "chapter path all only size device check fast stats json plot markdown verbose profile record",
@@ -46,7 +46,7 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     what = parser.add_argument_group("what")
     if chapter is None:
         add = what.add_mutually_exclusive_group().add_argument
-        add("--chapter", type=int, metavar="N", help="the pairs of chapter N")
+        add("--chapter", type=chapter_number, metavar="N", help="the pairs of chapter N")
         add("--path", type=Path, metavar="DIR", help="the pairs of any folder")
         add("--all", action="store_true", help="the pairs of every chapter")
     add = what.add_argument
@@ -78,7 +78,8 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     add("-v", "--verbose", action="store_true", help="show how the time was spent; with --list, the sizes")
     add("--profile", action="store_true", help="afterwards profile all versions, into results/")
-    add("--record", action="store_true", help="keep the record of a chapter, or of --only some pairs, under recorded/")
+    record = "keep the record of a chapter, of --only some pairs, or of --show F.json, under recorded/"
+    add("--record", action="store_true", help=record)
     args = parser.parse_args(argv)
     _check_options(parser, args)
     default_architectures = (COUNTED_FOR,) if args.count else ARCHITECTURES
@@ -102,14 +103,19 @@ def _check_options(parser: Parser, args: argparse.Namespace) -> None:
             parser.error(f"--{option} does not go with {words[task]}: it belongs to {' or '.join(tasks)}")
 
 
+def chapter_folder(number: int) -> Path:
+    """Raises UsageError."""
+    if number not in chapters():
+        raise UsageError(f"there is no chapter {number}: there are {', '.join(map(str, chapters()))}")
+    return chapters()[number]
+
+
 def select(args: argparse.Namespace) -> list[Pair]:
     """The requested pairs. Raises UsageError or ContractError."""
     if args.path is not None:
         folders = [args.path.absolute()]  # absolute: a pair may change the working folder
     elif args.chapter is not None:
-        if args.chapter not in chapters():
-            raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
-        folders = [chapters()[args.chapter]]
+        folders = [chapter_folder(args.chapter)]
     elif args.all or args.list or args.xray or args.count:
         folders = list(chapters().values())
     else:

@@ -1,21 +1,31 @@
-"""Counts as a file: what --json writes, and recorded/counts.json, the source of pages of results.
+"""Memory traffic of all versions of a pair, side by side, and the least time it takes: benchmark.py --count.
 
-A count names the pair's code by its hash, and the arguments of its size: it is stale once these change.
+Counts as a file are what --json writes, and recorded/counts.json, the source of pages of results. A count names the
+pair's code by its hash, and the arguments of its size: it is stale once these change.
 """
 
-from collections.abc import Sequence
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.cli.prediction_rates import rates_for
+from common.isolation import interrupt
 from common.machine.device import versions
 from common.pairs.pair import Pair
 from common.pairs.source import source_hash
+from common.pairs.wide_tables import print_table
 from common.record import files
 from common.record.store import as_json
-from common.traffic.versions import VersionTraffic
-from common.xray.occupancy import Machine
+from common.show import console
+from common.traffic import traffic_tables
+from common.traffic.least_time import Rates, predict_time
+from common.traffic.versions import VersionTraffic, count_pair
+from common.xray.occupancy import MACHINES, Machine
 
+PairSizes = Sequence[tuple[Pair, str]]  # pairs and sizes
 SCHEMA = 2
 FILE = "counts.json"
 
@@ -80,3 +90,66 @@ def load_counts(problems: files.Problems | None = None) -> list[CountedPair]:
         problems[path] = str(error)
         return []
     return counts.pairs
+
+
+def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
+    """Count and print. Exit status 1 if a version fails by its own fault or a file cannot be written."""
+    machine, unwritten = MACHINES[args.arch[0]], list[str]()
+    if missing := [pair.name for pair in pairs if not sizes_to_count(pair, args.size)]:
+        print(f"left out, because they have no size {args.size}: {', '.join(missing)}", file=sys.stderr)
+    with interrupt.hold_signals():
+        requested = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
+        counted_pairs = list(count_all(requested, machine))
+        rates = rates_for(machine)
+        with files.note_errors(unwritten):
+            if args.json:
+                save(new_counts(counted_pairs, machine), args.json)
+            if args.markdown:
+                pages = [traffic_tables.markdown(*_table_parts(pair, rates)) for pair in counted_pairs]
+                files.write_text(args.markdown, "\n".join(pages))
+        _print_tables(counted_pairs, rates)
+    for problem in unwritten:
+        print(f"benchmark.py: {problem}", file=sys.stderr)
+    return 1 if unwritten or any(version.failed for pair in counted_pairs for version in pair.versions) else 0
+
+
+def sizes_to_count(pair: Pair, requested: str) -> list[str]:
+    """The pair's sizes by name or class, check sizes too. `count` stands for the default in a pair without `count`."""
+    names = set(requested.split(","))
+    if "count" in names and "count" not in pair.sizes:
+        names.add("default")
+    return [size for size in pair.sizes if names & {"all", size, size.split("/")[0]}]
+
+
+def count_all(requested: PairSizes, machine: Machine) -> Iterator[CountedPair]:
+    """Count one pair and size after another, with progress on stderr."""
+    with console.progress(len(requested)) as (tell, _):
+        for number, (pair, size) in enumerate(requested):
+            name = f"{pair.name} {size}"
+
+            def show_version(label: str, number: int = number, name: str = name) -> None:
+                tell(f"{name}: {label}", number, len(requested), f"[{number + 1}] {name}")
+
+            yield CountedPair.from_pair(pair, size, count_pair(pair, size, machine, show_version, models_l2=True))
+
+
+def _table_parts(pair: CountedPair, rates: Rates | None) -> tuple[str, traffic_tables.Table, list[str]]:
+    """Title, table and remarks."""
+    times = {
+        version.label: predict_time(version.traffic, rates, pair.clock == "wall")
+        for version in pair.versions
+        if version.traffic and rates
+    }
+    table = traffic_tables.rows(pair.versions, times, rates.name if rates else "")
+    return traffic_tables.title(pair.name, pair.size, pair.versions), table, traffic_tables.footnotes(pair.versions)
+
+
+def _print_tables(pairs: Sequence[CountedPair], rates: Rates | None) -> None:
+    out = console.make_console()
+    for title, (headings, rows), words in (_table_parts(pair, rates) for pair in pairs):
+        if rows:
+            print_table(title, headings, rows, out, whole_cells=True)
+        for text in words if rows else [title, *words]:
+            console.print_wrapped(text, out)
+    if rates and any(version.traffic for pair in pairs for version in pair.versions):
+        console.print_wrapped(f"{traffic_tables.PREDICTED}: {rates.source}", out)

@@ -13,16 +13,17 @@ BLANK = "FILL IN"  # in what is written here
 MODEL = "ch1/coalesce"  # the exercise to copy
 BLOCK = re.compile(r"^`(baseline|optimized)_(\w+)\.py`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-CHAPTER = re.compile(r"ch[0-9]+")
+CHAPTER = re.compile(r"ch(?:0|[1-9][0-9]*)")
+ALMOST = re.compile(r"(?:ch|chap|chapter)?[ _-]*([0-9]+)", re.IGNORECASE)  # chapter8, ch08
 EXERCISE = re.compile(rf"{CHAPTER.pattern}/{NAME.pattern}")
 README = """# Chapter {number}: FILL IN
 
 After this chapter you can FILL IN.
 
-<!-- pairs of ch{number} from lessons.toml: python -m tools.readmes -->
+<!-- pairs of ch{number} from lessons.toml: make readme -->
 <!-- end of pairs -->
 
-<!-- results of ch{number} from recorded/: python -m tools.readmes -->
+<!-- results of ch{number} from recorded/: make readme -->
 <!-- end of results -->
 """
 ANSWERS = """# Answers to the questions in this chapter's docstrings, by pair and version; ANSWERS.md is made from them.
@@ -40,10 +41,16 @@ summary = "FILL IN"
 """
 
 
-def new_pair(folder: Path, name: str) -> int:
-    """Write a pair to begin with, and the chapter's files where `folder` is a new chapter. Raises UserError."""
+def new_pair(place: str, name: str) -> int:
+    """Write a pair to begin with, and the chapter's files where `place` is a new chapter. Raises UserError."""
+    folder = Path(place)
+    if not place:
+        raise UserError("a pair needs a folder: --new DIR NAME")
     texts = {folder / f"{kind}_{name}.py": code for kind, code in _pair(name)}
-    is_chapter = folder.absolute().parent == ROOT and CHAPTER.fullmatch(folder.name)
+    is_in_course = folder.absolute().parent == ROOT
+    is_chapter = is_in_course and CHAPTER.fullmatch(folder.name)
+    if is_in_course and not is_chapter and (almost := ALMOST.fullmatch(folder.name)):
+        raise UserError(f"a chapter's folder is called chN: --new ch{int(almost[1])} {name}")
     if is_chapter and not folder.exists():
         values = {"number": folder.name.removeprefix("ch"), "name": name}
         texts |= {
@@ -77,7 +84,7 @@ def new_exercise(exercise_id: str) -> int:
         texts[EXERCISES / exercise_id / name] = re.sub(r"^order = .*", f"order = {order}", text, flags=re.MULTILINE)
     write_new(texts)
     print("next: change all three (exercises/README.md says how)")
-    print(f"then: `python -m tools.solutions {exercise_id}` grades the solution")
+    print(f"then: `python -m tools solutions {exercise_id}` grades the solution")
     print(f"then: `cd tests; ../.venv/bin/python -m mutants {exercise_id}` judges its wrong answers")
     print(f'then: show it in notebooks/{chapter}_*.ipynb, with a cell `nb.learn.show("{exercise_id}")`')
     return 0

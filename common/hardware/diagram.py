@@ -3,29 +3,15 @@
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from common.hardware.sheet import Sheet
 from common.show.formats import bandwidth, binary, seconds
+from common.show.plot import new_figure
 
 INSIDE, CACHE, MEMORY, OUTSIDE = "#FFFFFF", "#D6EBF7", "#F8E3B8", "#E4E4E4"  # light tints of the course's colours
-BOX, STEP = 0.9, 1.7  # heights: a box; a box and the arrow with its label above it
+BOX, STEP, EDGE = 0.9, 1.7, 0.2  # heights: a box; a box and the arrow with its label above it; around inner boxes
 ONE, CHIP = 7.4, 10.0  # right edges: the first processor, the chip
 ARROW = {"arrowstyle": "<->", "shrinkA": 0, "shrinkB": 0}
-Box = tuple[float, float, float, float, str, str]  # left, bottom, width, height, text, colour
-
-
-def facts(sheet: Sheet) -> dict[str, Any]:
-    """The sheet's facts by name; a cache by its level only (`L3`)."""
-    return {fact["name"].split(", shared by")[0]: fact["value"] for fact in sheet.facts}
-
-
-def caches(sheet: Sheet) -> dict[str, int]:
-    """Bytes of each cache, nearest first. The last one is shared by all processors."""
-    values = facts(sheet)
-    if sheet.environment["device"]["kind"] == "cpu":
-        return {name: size for name, size in values.items() if name[0] == "L" and name[1:2].isdigit()}
-    return {"L1": values.get("L1 and shared memory per SM", values["shared memory per SM"]), "L2": values["L2"]}
 
 
 def diagram(sheet: Sheet) -> Figure:
@@ -34,53 +20,50 @@ def diagram(sheet: Sheet) -> Figure:
     Each arrow shows the measured rate of reads from the level below by all processors, and the latency of a load there.
     What the sheet lacks is left out.
     """
-    sizes = caches(sheet)
-    nearest, shared = list(sizes)[:-1], [*list(sizes)[-1:], "DRAM"]
-    sizes["DRAM"] = facts(sheet)["memory"]
-    figure = Figure(figsize=(8.0, 1.2 + 0.55 * STEP * len(sizes)), layout=ConstrainedLayoutEngine(w_pad=0.15))
-    axes = figure.subplots()
-    axes.set_title(_title(sheet))
+    device, sizes = sheet.environment["device"], {**sheet.caches, "DRAM": sheet.values["memory"]}
+    figure, axes = new_figure(height=1.2 + 0.55 * STEP * len(sizes))
+    threads = f", {device['threads']} thread{'s' * (device['threads'] > 1)}" if device["kind"] == "cpu" else ""
+    axes.set_title(f"{device['name']}{threads}, {sheet.environment['date'][:10]}")
     axes.axis("off")
     axes.use_sticky_edges = False
     axes.margins(0.02)
-    name, boxes = _processors(sheet, -STEP * len(nearest))
-    for place, level in enumerate([*nearest, *shared], 1):
-        y, (left, right) = -STEP * place - 0.2 * (level in shared), (0.2, ONE - 0.2) if level in nearest else (0, CHIP)
-        text = f"{'L1 and shared memory' if level == 'L1' else level}: {binary(sizes[level])}"
-        boxes.append((left, y, right - left, BOX, text, MEMORY if level == "DRAM" else CACHE))
-        axes.annotate("", (1, y + BOX), (1, y + STEP), arrowprops=ARROW)
-        axes.text(1.25, y + (BOX + STEP) / 2, _level_text(sheet.levels.get(level, {})), va="center", fontsize=9)
-    axes.text(ONE / 2, BOX + 0.15, name, ha="center", va="bottom")
-    for place, text in enumerate(_link_texts(sheet)):
-        at, colour = y + BOX / 2 + place * STEP, {"facecolor": OUTSIDE, "boxstyle": "square,pad=0.6"}
-        axes.annotate(text, (CHIP, at), (CHIP + 0.8, at), va="center", fontsize=8, bbox=colour, arrowprops=ARROW)
-    lefts, bottoms, widths, heights, texts, colours = zip(*boxes, strict=True)
-    bars = axes.bar(lefts, heights, widths, bottoms, align="edge", color=colours, edgecolor="black", linewidth=0.8)
-    axes.bar_label(bars, texts, label_type="center")
+    figure.set_layout_engine("constrained", w_pad=0.15)  # inches: the frame of a text is no part of its width
+
+    def draw_box(left: float, right: float, bottom: float, text: str, colour: str, height: float = BOX) -> None:
+        bar = axes.bar(left, height, right - left, bottom, align="edge", color=colour, edgecolor="black", linewidth=0.8)
+        axes.bar_label(bar, [text], label_type="center")
+
+    (name, count), parts = _processor(sheet)
+    lowest = -STEP * (len(sizes) - 2) - EDGE  # of the processors: the last cache and the memory serve all
+    draw_box(0, ONE, lowest, "", INSIDE, BOX + 0.8 - lowest)
+    axes.text(ONE / 2, BOX + 0.15, f"{name} 1 of {count}", ha="center", va="bottom")
+    if count > 1:
+        draw_box(ONE + EDGE, CHIP, lowest, f"{count - 1} more", INSIDE, BOX + 0.8 - lowest)
+    width = (ONE - EDGE) / len(parts)
+    for place, text in enumerate(parts):
+        draw_box(EDGE + place * width, (place + 1) * width, 0, text, INSIDE)
+    for place, (level, size) in enumerate(sizes.items(), 1):
+        is_inner = place < len(sizes) - 1
+        bottom, left, right = -STEP * place, EDGE * is_inner, ONE - EDGE if is_inner else CHIP
+        bottom -= 0 if is_inner else EDGE
+        text = f"{'L1 and shared memory' if level == 'L1' else level}: {binary(size)}"
+        draw_box(left, right, bottom, text, MEMORY if level == "DRAM" else CACHE)
+        axes.annotate("", (1, bottom + BOX), (1, bottom + STEP), arrowprops=ARROW)
+        axes.text(1.25, bottom + (BOX + STEP) / 2, _level_text(sheet.levels.get(level, {})), va="center", fontsize=9)
+    if text := _link_text(sheet):
+        style = {"facecolor": OUTSIDE, "boxstyle": "square,pad=0.6"}
+        ends = [(right, bottom + STEP + BOX / 2) for right in (CHIP, CHIP + 0.8)]  # from the last cache
+        axes.annotate(text, *ends, va="center", fontsize=8, bbox=style, arrowprops=ARROW)
     return figure
 
 
-def _title(sheet: Sheet) -> str:
-    device = sheet.environment["device"]
-    threads = f", {device['threads']} thread{'s' * (device['threads'] > 1)}" if device["kind"] == "cpu" else ""
-    return f"{device['name']}{threads}, {sheet.environment['date'][:10]}"
-
-
-def _processors(sheet: Sheet, lowest: float) -> tuple[str, list[Box]]:
-    """The first processor's name, it and its parts; beside it as many others as fit. `lowest`: of the boxes in it."""
-    values = facts(sheet)
+def _processor(sheet: Sheet) -> tuple[tuple[str, int], list[str]]:
+    """A processor's name, how many there are, and the parts of one beside its caches."""
+    values = sheet.values
     if sheet.environment["device"]["kind"] == "cpu":
-        name, count, parts = "core", values["cores"], ["registers and vector units"]
-    else:
-        name, count = "SM", values["streaming multiprocessors"]
-        registers = binary(4 * values["registers per SM, of 32 bits"])
-        parts = [f"{values['warps per SM']} warps of 32 lanes", f"registers: {registers}"]
-    others = {ONE + 0.2: 2, ONE + 1.0: "...", CHIP - 0.7: count} if count > 3 else {ONE + 0.2: 2} if count == 2 else {}
-    bottom, height, width = lowest - 0.2, BOX + 0.8 - lowest, (ONE - 0.3) / len(parts)
-    boxes: list[Box] = [(0, bottom, ONE, height, "", INSIDE)]
-    boxes += [(x, bottom, 0.7, height, str(text), "none" if text == "..." else INSIDE) for x, text in others.items()]
-    boxes += [(0.2 + place * width, 0, width - 0.1, BOX, text, INSIDE) for place, text in enumerate(parts)]
-    return f"{name} 1 of {count}", boxes
+        return ("core", values["cores"]), ["registers and vector units"]
+    registers = f"registers: {binary(4 * values['registers per SM, of 32 bits'])}"
+    return ("SM", values["streaming multiprocessors"]), [f"{values['warps per SM']} warps of 32 lanes", registers]
 
 
 def _level_text(level: dict[str, Any]) -> str:
@@ -89,16 +72,8 @@ def _level_text(level: dict[str, Any]) -> str:
     return ", ".join(texts)
 
 
-def _link_texts(sheet: Sheet) -> list[str]:
-    """Other GPUs and the host, with the rates of the largest transfers."""
-    rates = {name: bandwidth(points[-1][1]) for name, points in sheet.transfers.items() if points}
-    texts = []
-    peers = {name: rate for name, rate in rates.items() if " to cuda:" in name}
-    if peers:
-        name, rate = next(iter(peers.items()))
-        way = next((link["link"] for link in sheet.links), "").split(",")[0]
-        texts.append(f"{len(peers)} more GPU{'s' * (len(peers) > 1)}\n{way}\n{name}: {rate}")
-    if "host to device, pinned" in rates:
-        to, back = rates["host to device, pinned"], rates["device to host, pinned"]
-        texts.append(f"host, pinned memory\nto the GPU {to}\nfrom it {back}")
-    return texts
+def _link_text(sheet: Sheet) -> str:
+    """The rates of the largest transfers to and from pinned memory of the host, and to the first of other GPUs."""
+    names = [name for name in sheet.transfers if "pageable" not in name][:3]
+    rates = [f"{name}: {bandwidth(sheet.transfers[name][-1][1])}" for name in names]
+    return "\n".join([*rates, *(link.link for link in sheet.links[:1])])

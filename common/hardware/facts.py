@@ -1,13 +1,13 @@
-"""Facts that a machine reports, each with its source. Unknown facts are left out."""
+"""Facts that a machine reports, each with its source, and the links between its GPUs. Unknown facts are left out."""
 
 import platform
+from itertools import combinations
 from typing import Any
 
 import psutil
 import pynvml
 import torch
 
-from common.hardware.gpu_links import active_nvlinks
 from common.machine.device import cpu_caches
 from common.machine.throttling import CORES, nvml_handle, query_nvml
 
@@ -17,13 +17,20 @@ GUIDE = "CUDA C++ Programming Guide, by compute capability"
 UNIFIED_KIB = {(7, 5): 96, (8, 0): 192, (8, 6): 128, (8, 7): 192, (8, 9): 128, (9, 0): 256, (10, 0): 256, (12, 0): 128}
 UNIFIED_BYTES = {key: kib << 10 for key, kib in UNIFIED_KIB.items()}
 
-Fact = dict[str, Any]
+Fact = dict[str, Any]  # name, value, unit, source
+WAYS = {  # the nearest common point of two GPUs
+    pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",
+    pynvml.NVML_TOPOLOGY_SINGLE: "PCIe, over a single switch",
+    pynvml.NVML_TOPOLOGY_MULTIPLE: "PCIe, over several switches",
+    pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "PCIe, over a host bridge",
+    pynvml.NVML_TOPOLOGY_NODE: "PCIe, over the host bridges of a NUMA node",
+    pynvml.NVML_TOPOLOGY_SYSTEM: "PCIe, over the link between NUMA nodes",
+}
 
 
 def _facts(*facts: tuple[str, Any, str, str]) -> list[Fact]:
-    """Facts (name, value, unit, source) with a known value."""
-    keys = ("name", "value", "unit", "source")
-    return [dict(zip(keys, fact, strict=True)) for fact in facts if fact[1] is not None]
+    """Those with a known value."""
+    return [dict(zip(("name", "value", "unit", "source"), fact, strict=True)) for fact in facts if fact[1] is not None]
 
 
 def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
@@ -65,3 +72,29 @@ def cpu_facts(info: dict[str, Any]) -> list[Fact]:
         *caches,
         ("memory", psutil.virtual_memory().total, "B", "the operating system"),
     )
+
+
+def links() -> list[dict[str, Any]]:
+    """The links between each two GPUs that CUDA sees, as CUDA and NVML report them; empty with a single GPU."""
+    uuids = (torch.cuda.get_device_properties(index).uuid for index in range(torch.cuda.device_count()))
+    handles = [nvml_handle(f"GPU-{uuid}") for uuid in uuids]
+    source = "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology"
+    pairs = []
+    for one, other in combinations(range(len(handles)), 2):
+        peer, link = torch.cuda.can_device_access_peer(one, other), _link(handles[one], handles[other])
+        pairs.append({"between": [one, other], "peer_access": peer, "link": link, "source": source})
+    return pairs
+
+
+def _link(one: Any, other: Any) -> str:
+    status = query_nvml(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
+    if status == pynvml.NVML_P2P_STATUS_OK:
+        count = active_nvlinks(one)
+        return f"NVLink, {count} links of each GPU" if count else "NVLink"
+    return WAYS.get(query_nvml(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not reported by NVML")
+
+
+def active_nvlinks(handle: Any) -> int | None:
+    """Active NVLinks of a GPU, to another GPU or a switch; None if NVML does not report them."""
+    states = [query_nvml(pynvml.nvmlDeviceGetNvLinkState, handle, link) for link in range(pynvml.NVML_NVLINK_MAX_LINKS)]
+    return states.count(pynvml.NVML_FEATURE_ENABLED) if set(states) != {None} else None

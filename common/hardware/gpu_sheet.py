@@ -6,18 +6,17 @@ fits.
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from common.hardware.facts import gpu_facts
-from common.hardware.gpu_links import links
+from common.hardware.facts import gpu_facts, links
 from common.hardware.levels import Curve, Levels, levels, working_sets
-from common.hardware.transfers import transfers
 from common.machine.device import free_bytes
-from common.machine.limits import measure_limits
+from common.machine.limits import best_seconds, measure_limits, peer_rate
 
 KERNELS = Path(__file__).with_name("kernels.cu")
 THREADS = 256
@@ -31,6 +30,7 @@ LONGEST_CHAIN = 1 << 30  # or 16 x L2, so that hardly any of its lines is still 
 IN_CACHE, IN_DRAM = 128 << 20, 8 << 20  # bytes per SM and launch: about a millisecond in either case
 TRIES = 5
 STEPS = 4096  # loads of a chase: a few ms at most
+TRANSFERS = [4 << 10 << 2 * k for k in range(9)]  # bytes: 4 KiB to 256 MiB
 
 
 def measure_gpu(device: str, info: dict[str, Any], say: Callable[[str, float], None]) -> dict[str, Any]:
@@ -79,8 +79,8 @@ class Probe:
         most = min(LARGEST, (free_bytes(device) or 0) // 2) // TILE * TILE
         self.buffer = torch.zeros(most, dtype=torch.uint8, device=device)
         self.sums = torch.zeros(self.blocks * THREADS, dtype=torch.int32, device=device)
-        self._found = torch.zeros(2, dtype=torch.int64, device=device)
-        self._kernels = _kernels(torch.device(device).index or 0)
+        self._elapsed = torch.zeros(2, dtype=torch.int64, device=device)
+        self._kernels = _kernels()
 
     def steps(self, size: int) -> int:
         """Tiles per block. In DRAM few: otherwise a slow block would find lines that its successor has loaded."""
@@ -91,13 +91,9 @@ class Probe:
         """Queue a launch that reads, writes (ones) or copies within the first `size` bytes. Returns the bytes moved."""
         start, parts = self.buffer.data_ptr(), 2 if kind == "copy" else 1
         tiles, steps = size // parts // TILE, -(-self.steps(size) // parts)
-        way = np.uint32(tiles), np.bool_(size <= self.l2_bytes), np.uint32(steps)
-        arguments: tuple[Any, ...] = {
-            "read": (start, *way, self.sums.data_ptr()),
-            "write": (start, *way, np.uint32(1)),
-            "copy": (start, start + size // 2, *way),
-        }[kind]
-        self._kernels(f"{kind}_set", self.blocks, THREADS, arguments)
+        target, fits = start + (size // 2 if kind == "copy" else 0), np.bool_(size <= self.l2_bytes)
+        arguments = (start, target, np.uint32(tiles), fits, np.uint32(steps), self.sums.data_ptr())
+        self._kernels[f"{kind}_set"]((self.blocks,), (THREADS,), arguments)
         return parts * steps * self.blocks * TILE
 
     def bandwidth(self, kind: str) -> list[list[float]]:
@@ -128,9 +124,9 @@ class Probe:
         for _ in range(TRIES):
             self.walk("read", size)  # by all SMs, into L2 if it fits
             warm = min(lines, STEPS)  # by this thread, into its L1
-            arguments = (self.buffer.data_ptr(), np.uint32(warm), np.uint32(STEPS), self._found.data_ptr())
-            self._kernels("chase", 1, 1, arguments)
-            cycles, nanoseconds = self._found.tolist()
+            arguments = (self.buffer.data_ptr(), np.uint32(warm), np.uint32(STEPS), self._elapsed.data_ptr())
+            self._kernels["chase"]((1,), (1,), arguments)
+            cycles, nanoseconds = self._elapsed.tolist()
             best.append((cycles / STEPS, 1e-9 * nanoseconds / STEPS))
         return min(best)
 
@@ -142,18 +138,35 @@ def cycle(order: torch.Tensor) -> torch.Tensor:
     return after
 
 
-def _kernels(index: int) -> Callable[[str, int, int, tuple[Any, ...]], None]:
-    """launch(name, blocks, threads, arguments) on torch's default stream, with the largest L1 that the SM allows."""
+def _kernels() -> dict[str, Any]:
+    """The kernels by name, for the current device and torch's default stream, with the largest L1 that an SM allows."""
     import cupy
 
-    with cupy.cuda.Device(index):
-        module = cupy.RawModule(code=KERNELS.read_text(), options=OPTIONS)
-        functions = {name: module.get_function(name) for name in ("read_set", "write_set", "copy_set", "chase")}
-        for function in functions.values():
-            function.preferred_shared_memory_carveout = 0
+    module = cupy.RawModule(code=KERNELS.read_text(), options=OPTIONS)
+    functions = {name: module.get_function(name) for name in ("read_set", "write_set", "copy_set", "chase")}
+    for function in functions.values():
+        function.preferred_shared_memory_carveout = 0
+    return functions
 
-    def launch(name: str, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:
-        with cupy.cuda.Device(index), cupy.cuda.Stream.null:
-            functions[name]((blocks,), (threads,), arguments)
 
-    return launch
+def transfers(device: str) -> dict[str, Curve]:
+    """Between the host's memory and a GPU's, and between GPUs: name -> [bytes, bytes per second].
+
+    The best of several tries each; wall time until the device is done.
+    """
+    rates = {}
+    for way in ("host to device", "device to host"):
+        for memory in ("pinned", "pageable"):
+            rates[f"{way}, {memory}"] = [[size, _host_rate(device, way, memory, size)] for size in TRANSFERS]
+    index, count = torch.device(device).index or 0, torch.cuda.device_count()
+    for other in (number for number in range(count) if number != index):
+        name = f"cuda:{other}"
+        rates[f"cuda:{index} to {name}"] = [[size, peer_rate(device, name, size)] for size in TRANSFERS]
+    return rates
+
+
+def _host_rate(device: str, way: str, memory: str, size: int) -> float:
+    host = torch.zeros(size, dtype=torch.uint8, pin_memory=memory == "pinned")
+    there = torch.zeros(size, dtype=torch.uint8, device=device)
+    target, source = (there, host) if way == "host to device" else (host, there)
+    return size / best_seconds(partial(target.copy_, source, non_blocking=True), device, "wall")

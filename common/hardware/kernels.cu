@@ -7,56 +7,33 @@
 //
 // A larger set is walked by all blocks together, as a copy would: a byte is used again when the whole set has passed.
 
-__device__ __forceinline__ unsigned first(unsigned tiles, bool mixed) {
-    return (mixed ? blockIdx.x * tiles / gridDim.x : blockIdx.x) % tiles;  // 32 bits: L2 has < 2^14 tiles
-}
-__device__ __forceinline__ unsigned width(unsigned tiles, bool mixed) {
-    return (mixed ? 6 * blockIdx.x + 1 : gridDim.x) % tiles;
-}
-// A block's tile after this one.
-__device__ __forceinline__ unsigned next(unsigned tile, unsigned width, unsigned tiles) {
-    return tile + width < tiles ? tile + width : tile + width - tiles;
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-read_set(const uint4* __restrict__ set, unsigned tiles, bool mixed, unsigned steps, unsigned* __restrict__ sums) {
-    unsigned tile = first(tiles, mixed), by = width(tiles, mixed), sum = 0;
+template <bool READS, bool WRITES>
+__device__ __forceinline__ void
+walk(const uint4* __restrict__ from, uint4* __restrict__ to, unsigned tiles, bool mixed, unsigned steps, unsigned* sums) {
+    unsigned tile = (mixed ? blockIdx.x * tiles / gridDim.x : blockIdx.x) % tiles;  // 32 bits: L2 has < 2^14 tiles
+    unsigned width = (mixed ? 6 * blockIdx.x + 1 : gridDim.x) % tiles, sum = 0;
     #pragma unroll 1
-    for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
-        const uint4* here = set + (size_t)tile * (THREADS * UNROLL) + threadIdx.x;
-        uint4 v[UNROLL];
-        #pragma unroll
-        for (int k = 0; k < UNROLL; k++) v[k] = here[k * THREADS];  // all on the way before the first is used
-        #pragma unroll
-        for (int k = 0; k < UNROLL; k++) sum += v[k].x + v[k].y + v[k].z + v[k].w;
-    }
-    sums[blockIdx.x * THREADS + threadIdx.x] = sum;  // so that no load may be left out
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-write_set(uint4* __restrict__ set, unsigned tiles, bool mixed, unsigned steps, unsigned value) {
-    unsigned tile = first(tiles, mixed), by = width(tiles, mixed);
-    #pragma unroll 1
-    for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
-        uint4* here = set + (size_t)tile * (THREADS * UNROLL) + threadIdx.x;
-        #pragma unroll
-        for (int k = 0; k < UNROLL; k++) here[k * THREADS] = make_uint4(value, value, value, value);
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-copy_set(const uint4* __restrict__ from, uint4* __restrict__ to, unsigned tiles, bool mixed, unsigned steps) {
-    unsigned tile = first(tiles, mixed), by = width(tiles, mixed);
-    #pragma unroll 1
-    for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
+    for (unsigned step = 0; step < steps; step++) {
         size_t place = (size_t)tile * (THREADS * UNROLL) + threadIdx.x;
         uint4 v[UNROLL];
         #pragma unroll
-        for (int k = 0; k < UNROLL; k++) v[k] = from[place + k * THREADS];
+        for (int k = 0; k < UNROLL; k++)  // all on the way before the first is used
+            v[k] = READS ? from[place + k * THREADS] : make_uint4(1, 1, 1, 1);
         #pragma unroll
-        for (int k = 0; k < UNROLL; k++) to[place + k * THREADS] = v[k];
+        for (int k = 0; k < UNROLL; k++)
+            if (WRITES) to[place + k * THREADS] = v[k];
+            else sum += v[k].x + v[k].y + v[k].z + v[k].w;
+        tile = tile + width < tiles ? tile + width : tile + width - tiles;
     }
+    if (!WRITES) sums[blockIdx.x * THREADS + threadIdx.x] = sum;  // so that no load may be left out
 }
+
+#define KERNEL(name, reads, writes) extern "C" __global__ void __launch_bounds__(THREADS) \
+    name(const uint4* __restrict__ from, uint4* __restrict__ to, unsigned tiles, bool mixed, unsigned steps, \
+         unsigned* __restrict__ sums) { walk<reads, writes>(from, to, tiles, mixed, steps, sums); }
+KERNEL(read_set, true, false)
+KERNEL(write_set, false, true)
+KERNEL(copy_set, true, true)
 
 // Every line holds the address of the next one in its first 8 bytes: no load can begin before the last one has ended.
 __device__ __forceinline__ unsigned long long follow(unsigned long long at) {

@@ -1,13 +1,14 @@
-"""A machine's datasheet: frozen dataclass <-> one versioned JSON file, kept while the machine is unchanged.
+"""A machine's datasheet: one versioned JSON file, kept while the machine is unchanged.
 
 Units: bytes, seconds, bytes per second, FLOP/s; cycles are SM cycles.
 """
 
+import json
+import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import msgspec
 from msgspec import Meta
@@ -16,28 +17,67 @@ from common.isolation import worker
 from common.machine.device import versions
 from common.machine.survey import DeviceError, survey_apart
 from common.pairs.pair import ROOT
-from common.record.files import Format, RecordError, file_of_device, note_errors, on_one_gpu, utc_now, write_json
-from common.record.form import Count, Limit, Strict
+from common.record.files import Format, RecordError, file_of_device, note_errors, on_one_gpu, utc_now, write_text
+from common.record.form import Count, Strict
 
 SCHEMA = 1
 FILE = "hardware.json"
 CACHE = ROOT / "results" / "hardware"
 Say = Callable[[str, float], None]  # (stage, fraction that is done)
+Positive = Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)]
+Pair = Annotated[list[Positive], Meta(min_length=2, max_length=2)]
 
 
-@dataclass(frozen=True)
-class Sheet:
+class Fact(Strict, frozen=True):
+    name: str
+    value: str | int | float
+    unit: str
+    source: str
+
+
+class Link(Strict, frozen=True):
+    """Between two GPUs, by their indices."""
+
+    between: Annotated[list[Count], Meta(min_length=2, max_length=2)]
+    peer_access: bool
+    link: str
+    source: str
+
+
+class Limit(TypedDict):
+    """See common.machine.limits.Limit: a dict, as a record's limits are."""
+
+    measured: Positive | None
+    datasheet: Positive | None
+    how: str
+    source: str
+
+
+class Sheet(Strict, frozen=True):
     """The facts and rates of a machine. An empty list or a missing key: not available there."""
 
     schema: int
     environment: dict[str, Any]  # device: see common.machine.device.describe; versions; date
-    facts: list[dict[str, Any]]  # name, value, unit, source; in the order of display
-    limits: dict[str, dict[str, Any]]  # cost key -> common.machine.limits.Limit
-    bandwidth: dict[str, list[list[float]]]  # read, write, copy, ... -> [working set in bytes, bytes per second]
-    latency: list[list[float]]  # of dependent loads: [working set in bytes, SM cycles, seconds]
-    levels: dict[str, dict[str, Any]]  # L1, ..., DRAM -> bytes of the working set, and figures
-    transfers: dict[str, list[list[float]]]  # "host to device, pinned", "cuda:0 to cuda:1", ... -> [bytes, bytes/s]
-    links: list[dict[str, Any]]  # between each two GPUs: between, peer_access, link, source
+    facts: Annotated[list[Fact], Meta(min_length=1)]  # in the order of display
+    limits: dict[str, Limit]  # by cost key
+    bandwidth: dict[str, list[Pair]]  # read, write, copy, ... -> [working set in bytes, bytes per second]
+    latency: list[Annotated[list[Positive], Meta(min_length=3, max_length=3)]]  # [bytes of the set, cycles, seconds]
+    levels: dict[str, dict[str, Positive]]  # L1, ..., DRAM -> bytes of the working set, and figures
+    transfers: dict[str, list[Pair]]  # "host to device, pinned", "cuda:0 to cuda:1", ... -> [bytes, bytes per second]
+    links: list[Link]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The facts' values by name; a cache by its level only (`L3`)."""
+        return {fact.name.split(", shared by")[0]: fact.value for fact in self.facts}
+
+    @property
+    def caches(self) -> dict[str, int]:
+        """Bytes of each cache, nearest first. The last one is shared by all processors."""
+        values = self.values
+        if self.environment["device"]["kind"] == "cpu":
+            return {name: size for name, size in values.items() if re.match(r"L\d", name)}
+        return {"L1": values.get("L1 and shared memory per SM", values["shared memory per SM"]), "L2": values["L2"]}
 
 
 def no_progress(stage: str, fraction: float) -> None:
@@ -55,7 +95,7 @@ def measure(device: str, say: Say = no_progress) -> Sheet:
     use_device(device)
     environment = {"device": info, "versions": versions(), "date": utc_now()}
     parts = measure_gpu(device, info, say) if info["kind"] == "cuda" else measure_cpu(info, say)
-    return Sheet(SCHEMA, environment, **parts)
+    return msgspec.convert({"schema": SCHEMA, "environment": environment, **parts}, Sheet)
 
 
 def measure_in_child(device: str, say: Say = no_progress) -> Sheet:
@@ -66,54 +106,22 @@ def measure_in_child(device: str, say: Say = no_progress) -> Sheet:
         raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 
 
-Positive = Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)]
-Pair = Annotated[list[Positive], Meta(min_length=2, max_length=2)]
-
-
-class Fact(Strict, frozen=True):
-    name: str
-    value: str | int | float
-    unit: str
-    source: str
-
-
-class Link(Strict, frozen=True):
-    between: Annotated[list[Count], Meta(min_length=2, max_length=2)]
-    peer_access: bool
-    link: str
-    source: str
-
-
-class SheetFile(Strict, frozen=True):
-    """What a file must have to be a Sheet."""
-
-    schema: int
-    environment: dict[str, Any]
-    facts: Annotated[list[Fact], Meta(min_length=1)]
-    limits: dict[str, Limit]
-    bandwidth: dict[str, list[Pair]]
-    latency: list[Annotated[list[Positive], Meta(min_length=3, max_length=3)]]
-    levels: dict[str, dict[str, Positive]]
-    transfers: dict[str, list[Pair]]
-    links: list[Link]
-
-
-def _sheet(file: SheetFile) -> Sheet:
-    """Raises KeyError or ValueError for what a form cannot say."""
-    device, _, _ = (file.environment[key] for key in ("device", "versions", "date"))
-    if device["kind"] not in ("cpu", "cuda") or not (device["name"] and file.bandwidth["read"]):
+def _checked(sheet: Sheet) -> Sheet:
+    """Raises KeyError or ValueError for what its types cannot say."""
+    device, _, _ = (sheet.environment[key] for key in ("device", "versions", "date"))
+    if device["kind"] not in ("cpu", "cuda") or not (device["name"] and sheet.bandwidth["read"]):
         raise ValueError("it needs a device with a name, and how fast that reads")
-    for level in file.levels.values():
+    for level in sheet.levels.values():
         level["bytes"]
-    return Sheet(**msgspec.to_builtins(file))
+    return sheet
 
 
-FORMAT = Format("a machine's datasheet", SCHEMA, SheetFile, _sheet)
+FORMAT = Format("a machine's datasheet", SCHEMA, Sheet, _checked)
 
 
 def save(sheet: Sheet, path: Path | str) -> None:
     """Write a sheet into a folder that exists. Raises RecordError."""
-    write_json(Path(path), sheet)
+    write_text(Path(path), json.dumps(msgspec.to_builtins(sheet), indent=1, allow_nan=False) + "\n")
 
 
 def cached_or_measured(

@@ -1,21 +1,21 @@
-"""The sheet on the console: facts, levels, limits with the datasheet's, transfers, links, and what is missing."""
+"""The sheet as tables: all of it on the console, its levels and limits in a README."""
 
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 
-from common.hardware.sheet import Sheet
+from common.hardware.sheet import Fact, Sheet
 from common.pairs.wide_tables import TIE, print_table
 from common.show.console import print_limits, print_wrapped
 from common.show.formats import binary, four_digits
+from common.show.layout import markdown_table
+from common.show.tables import LIMIT_HEADINGS, limit_rows, source
 
-FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
-ON_SOME_GPUS = {  # limits, and their requirements
-    "tf32_flops": "compute capability 8.0",
-    "bf16_flops": "compute capability 8.0",
-    "fp8_flops": "compute capability 8.9",
-    "link_bytes": "a second GPU",
-}
+CPU_REMARKS = (
+    "read: a call computes a maximum; in L1 and L2 its comparisons may be the limit",
+    "latency: not measured on a CPU, because a Python step takes longer than a load",
+)
 
 
 def rate(per_s: float | None) -> str:
@@ -24,59 +24,51 @@ def rate(per_s: float | None) -> str:
 
 
 def print_sheet(sheet: Sheet, console: Console) -> None:
-    """Print all of a sheet except its curves."""
+    """Print all of a sheet except its curves, then what its figures do not mean."""
     device = sheet.environment["device"]
     when, torch = sheet.environment["date"][:10], sheet.environment["versions"]["torch"]
-    title = f"{device['name']}, measured {when}, torch {torch}"
-    facts = [[fact["name"], value(fact).replace(" ", TIE), fact["source"]] for fact in sheet.facts]
-    print_table(title, ("fact", "value", "source"), facts, console)
-    headings, levels = level_rows(sheet)
-    print_table("levels of the memory hierarchy, in GB/s", headings, levels, console, whole_cells=True)
+    facts = [[fact.name, value(fact).replace(" ", TIE), fact.source] for fact in sheet.facts]
+    print_table(f"{device['name']}, measured {when}, torch {torch}", ("fact", "value", "source"), facts, console)
+    print_table("levels of the memory hierarchy, in GB/s", *level_rows(sheet), console, whole_cells=True)
     curves = sheet.bandwidth.items()
     loops = [[name, rate(points[0][1]), binary(points[0][0])] for name, points in curves if len(points) == 1]
     print_table("loops of STREAM", ("loop", "GB/s", "working set"), loops, console)
     print_limits(device, sheet.limits, console)
-    sizes = sorted({size for points in sheet.transfers.values() for size, _ in points})
-    by_size = {name: {point[0]: point[1] for point in points} for name, points in sheet.transfers.items()}
-    rows = [[binary(size), *(rate(curve.get(size)) for curve in by_size.values())] for size in sizes]
-    print_table("transfers, in GB/s", ("bytes", *by_size), rows, console, whole_cells=True)
+    by_size: dict[float, dict[str, str]] = {}
+    for name, points in sheet.transfers.items():
+        for size, per_s in points:
+            by_size.setdefault(size, {})[name] = rate(per_s)
+    rows = [[binary(size), *(by_size[size].get(name, "") for name in sheet.transfers)] for size in sorted(by_size)]
+    print_table("transfers, in GB/s", ("bytes", *sheet.transfers), rows, console, whole_cells=True)
     links = [
-        [" - ".join(map(str, link["between"])), link["link"], "yes" if link["peer_access"] else "no"]
-        for link in sheet.links
+        [" - ".join(map(str, link.between)), link.link, "yes" if link.peer_access else "no"] for link in sheet.links
     ]
     print_table("links", ("GPUs", "link", "peer access"), links, console)
-    for line in remarks(sheet):
+    for line in CPU_REMARKS if device["kind"] == "cpu" else ():
         print_wrapped(line, console)
+    if not any(limit["datasheet"] for limit in sheet.limits.values()):
+        print_wrapped(f"datasheet: there is none for {device['name']}", console)
 
 
-def value(fact: dict[str, Any]) -> str:
-    return binary(fact["value"]) if fact["unit"] == "B" else f"{fact['value']} {fact['unit']}".strip()
+def value(fact: Fact) -> str:
+    return binary(float(fact.value)) if fact.unit == "B" else f"{fact.value} {fact.unit}".strip()
 
 
-def level_rows(sheet: Sheet) -> tuple[tuple[str, ...], list[list[str]]]:
+def level_rows(sheet: Sheet) -> tuple[list[str], list[list[str]]]:
     """Headings and one row per level: working set, bandwidths, latency. Columns without values are left out."""
     kinds = [kind for kind in sheet.bandwidth if any(kind in level for level in sheet.levels.values())]
-    delays = ("cycles", "ns") if sheet.latency else ()
-    rows = []
+    headings, rows = ["level", "working set", *kinds], []
     for name, level in sheet.levels.items():
-        delay = [f"{level['cycles']:.0f}", f"{1e9 * level['seconds']:.3g}"] if "cycles" in level else ["", ""]
-        rows.append([name, binary(level["bytes"]), *(rate(level.get(kind)) for kind in kinds), *delay[: len(delays)]])
-    return ("level", "working set", *kinds, *(f"latency, {unit}" for unit in delays)), rows
+        rows.append([name, binary(level["bytes"]), *(rate(level.get(kind)) for kind in kinds)])
+        if sheet.latency:
+            rows[-1] += [f"{level['cycles']:.0f}", f"{1e9 * level['seconds']:.3g}"] if "cycles" in level else ["", ""]
+    return headings + ["latency, cycles", "latency, ns"] * bool(sheet.latency), rows
 
 
-def remarks(sheet: Sheet) -> list[str]:
-    """One line for each thing that this machine lacks or does not report, or that its figures do not mean."""
-    device = sheet.environment["device"]
-    lines = []
-    if device["kind"] == "cuda":
-        reported = {fact["name"] for fact in sheet.facts}
-        lines += [f"{name}: not reported by NVML on this machine" for name in FROM_NVML if name not in reported]
-        lines += [f"{key}: needs {what}" for key, what in ON_SOME_GPUS.items() if key not in sheet.limits]
-        lines += [] if sheet.links else ["links: there is one GPU"]
-    else:
-        lines.append("read: a call computes a maximum; in L1 and L2 its comparisons may be the limit")
-        lines.append("latency: not measured on a CPU, because a Python step takes longer than a load")
-        lines.append("transfers, links: only a GPU has these")
-    if not any(limit["datasheet"] for limit in sheet.limits.values()):
-        lines.append(f"datasheet: there is none for {device['name']}")
-    return lines
+def markdown(sheets: Sequence[tuple[Path, Sheet]]) -> str:
+    """The levels and the limits of each machine under its origin; empty without sheets."""
+    parts = []
+    for path, sheet in sheets:
+        limits = markdown_table(LIMIT_HEADINGS, limit_rows(sheet.limits))
+        parts += [source((path, sheet)), "Bandwidths in GB/s:", markdown_table(*level_rows(sheet)), limits]
+    return "\n\n".join(parts)

@@ -18,6 +18,8 @@ KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 GATES = {"sectors", "launches", "atomics", "torch", "l2", "l2_kib", "sms", "spills", "spills_at", "load_bits"}
 GATES |= {"speed", "limit", "collectives", "sends", "link"}  # of several processes
+# The names of gates: of a kernel, of a judge of benchmarks. Other answers' gates have the answers' names
+KERNEL_RESULTS, REFEREE_RESULTS = {"right", "traffic", "code", "sent", "speed"}, {"referee", "mutant", "honest"}
 HINTS = 3
 GIVEN, WORDING = ("given*.py", "cases/*.py"), ("text", "why")  # files beside the start; what an answer's table says
 
@@ -159,5 +161,11 @@ def _check(made: Exercise) -> None:
     require(made.kind in KERNELS or not made.gates, "only kernels have gates: others have answers")
     for file in (made.start, made.solution):
         require(file.is_file(), f"lacks {file.name} beside it")
+    baseline = f"{made.chapter}/baseline_{made.pair}.py"
+    require(not made.pair or (ROOT / baseline).is_file(), f"pair: there is no {baseline}")
+    of_answers = REFEREE_RESULTS if made.kind == "referee" else {*made.answers, made.kind}
+    results = KERNEL_RESULTS if made.kind in KERNELS else of_answers
     for name, mistake in made.wrong.items():
         require(made.changed_file(mistake).is_file(), f"wrong.{name}: there is no {mistake.of!r} to change")
+        gate = mistake.says.partition(":")[0]
+        require(gate in results, f"wrong.{name}: says {gate!r}: its gates are {', '.join(sorted(results))}")

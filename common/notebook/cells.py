@@ -15,16 +15,16 @@ from common.pairs.pair import Pair, load
 from common.pairs.source import UNHASHED, omitted_statements
 from common.record.result import PairResult, Record, Row
 from common.show import tables
-from common.show.layout import markdown
-from common.show.tables import head, line, origin
+from common.show.layout import markdown, markdown_table
+from common.show.tables import origin
 
 COLUMNS = tables.HEADINGS[:5]  # from the verdict to the share of the limit
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
     """The rows under their headings; without rows, a line that says so."""
-    lines = [line(row) for row in rows]
-    return Markdown("\n".join([*head(headings), *lines]) if lines else "*No table: there are no figures for it here.*")
+    lines = list(rows)
+    return Markdown(markdown_table(headings, lines) if lines else "*No table: there are no figures for it here.*")
 
 
 def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -> Markdown:
@@ -86,4 +86,4 @@ def show(record: Record) -> Markdown:
     """A record's table under its origin, then the remarks on its rows."""
     remarks = [f"- {text}" for text in tables.by_cause(record.pairs)]
     shown = markdown(COLUMNS, tables.table(record.pairs))
-    return Markdown("\n".join([f"*{origin(record)}*", "", *shown, "", *remarks]))
+    return Markdown("\n".join([f"*{origin(record)}*", "", shown, "", *remarks]))

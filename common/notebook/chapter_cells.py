@@ -17,8 +17,7 @@ from common.record.files import Problems, on_one_gpu
 from common.record.record_file import combine_records
 from common.record.result import PairResult, Record
 from common.record.store import chapter_records, current_filter, recorded_sizes
-from common.show import plot
-from common.show import second_gpu_page as page
+from common.show import plot, second_gpu_page
 from common.traffic import Traffic
 from common.traffic import traffic_tables as traffic_tables
 from common.traffic.versions import count_pair
@@ -178,22 +177,9 @@ def show_another(chapter: str) -> dict[str, float]:
     the newest machine's measured ratios of the chapter, by pair and variant: `coalescing optimized`.
     """
     ratios: dict[str, float] = {}
-    for _, predicted, pairs in page.predictions({}):
+    for _, predicted, pairs in second_gpu_page.predictions({}):
         if of_chapter := [pair for pair in pairs if pair.prediction.chapter == chapter]:
-            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst_rows(pairs))
-            legend = page.EXPLAINED.format(first=predicted.environment["machine"], name=name)
-            lines = [
-                f"**{name}**, this chapter",
-                "",
-                *page.table(predicted, of_chapter),
-                "",
-                legend,
-                "",
-                "All chapters:",
-                "",
-            ]
-            lines += [*page.summary(predicted, pairs), "", f"The {page.WORST} worst:", "", *worst]
-            display(Markdown("\n".join(lines)))
+            display(Markdown(second_gpu_page.page(predicted, pairs, chapter).rstrip()))
             ratios = ratios or {" ".join(pair.cells()[:2]): pair.measured_ratio for pair in of_chapter}
     if not ratios:
         print("no machine that was predicted has been measured since")

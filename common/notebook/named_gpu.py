@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any
 
 from common.hardware import sheet as sheets
-from common.hardware.diagram import caches, facts
 from common.hardware.sheet import Sheet
 from common.machine.device import datasheet, default_device, has_gpu
 from common.show.formats import bandwidth, binary, tflops
@@ -57,7 +56,7 @@ def gpu() -> Gpu:
     if sheet is None:
         peaks = datasheet("NVIDIA H200")[0]
         return Gpu(None, ASSUMED, {key: {"measured": peak, "datasheet": peak} for key, peak in peaks.items()})
-    values, held, (l1, l2, dram) = facts(sheet), caches(sheet), (sheet.levels[name] for name in ("L1", "L2", "DRAM"))
+    values, held, (l1, l2, dram) = sheet.values, sheet.caches, (sheet.levels[name] for name in ("L1", "L2", "DRAM"))
     arch = "sm_" + values["compute capability"].replace(".", "")
     return Gpu(
         sheet, origin(sheet), sheet.limits, arch if arch in MACHINES else Gpu.arch, values["streaming multiprocessors"],

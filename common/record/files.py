@@ -27,7 +27,8 @@ KINDS = {  # a key that files of only one kind have -> its Format.what
     "architecture": "counts", "levels": "a machine's datasheet", "known": "a calibration", "solutions": "solutions",
     "kernels": "a comparison with a GPU's counters", "fits": "a record of ch6/collectives.py", "rows": "predictions",
 }  # fmt: skip
-CONVERT = "convert it with `python -m tools.convert_records FILE`"  # what to do about a file of the form before
+CONVERTER = "4521bc34"  # the last revision with tools/convert_records.py, which reads one form before today's
+MEASURE_OR_CONVERT = f"measure again, or `git checkout {CONVERTER}; python -m tools.convert_records FILE`"
 MAX_MESSAGE = 160  # characters of what is wrong with a file
 UNWRITABLE = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk", stat.S_IFSOCK: "a socket"}  # take no text
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from common.record import recompute
-from common.record.files import CONVERT, Format, write_text
+from common.record.files import MEASURE_OR_CONVERT, Format, write_text
 from common.record.form import FORM, Candidate, File, Result, Run, Variant
 from common.record.outcome import Verdict
 from common.record.result import Arm, PairResult, Record, Row
@@ -31,7 +31,7 @@ def read(file: File) -> list[Record]:
     return records
 
 
-FORMAT = Format("a benchmark record", FORM, File, read, CONVERT)
+FORMAT = Format("a benchmark record", FORM, File, read, MEASURE_OR_CONVERT)
 
 
 def load_records(path: Path | str) -> list[Record]:

@@ -2,24 +2,20 @@
 
 `<chapter>.json` holds the default sizes, `<chapter>_<class>.json` a class: `ch3_large.json` has `large/*`. A file has
 the runs that its results are from, each with its date, software and limits: two results may differ in them.
-
-    python -m common.record.store RUN.json     keeps the complete pairs of a file of `--json`, also of a stopped run
 """
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.pairs.pair import ROOT, Pair, class_of, discover
+from common.pairs.pair import Pair, class_of
 from common.pairs.source import source_hash
-from common.pairs.user_error import UserError
 from common.record import files
 from common.record.files import RecordError, file_of_device, lock_folder
 from common.record.outcome import FAILED
-from common.record.record_file import FORMAT, date_of, load_record, load_records, save_records
+from common.record.record_file import FORMAT, date_of, load_records, save_records
 from common.record.result import PairResult, Record
 
 TimedSizes = dict[tuple[str, str], bool]  # name of a pair, size -> whether the newest result was timed
@@ -151,7 +147,9 @@ def recordable_part(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list
 
 
 def _skip_reason(pair: Pair | None, of_class: str, results: list[PairResult], environment: dict[str, Any]) -> str:
-    if not pair or not all(map(current_filter([pair]), results)):
+    if not pair:
+        return "the course has no such pair"
+    if not all(map(current_filter([pair]), results)):
         return "the pair has changed since"
     if failed := [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]:
         return f"failed {', '.join(failed)}"
@@ -169,24 +167,3 @@ def _skip_reason(pair: Pair | None, of_class: str, results: list[PairResult], en
 def stem(chapter: str, of_class: str) -> str:
     """The name of the file of a class of sizes, without its suffix."""
     return chapter if of_class == "default" else f"{chapter}_{of_class}"
-
-
-def main(arguments: Sequence[str]) -> int:
-    try:
-        if len(arguments) != 1 or arguments[0].startswith("-"):
-            raise UserError("usage: python -m common.record.store RUN.json")
-        record = load_record(arguments[0])
-        chapter = record.pairs[0].chapter if record.pairs else ""
-        if not (ROOT / chapter / "README.md").exists():
-            raise UserError(f"{arguments[0]}: {chapter} is not a chapter of the course")
-        recordable, messages = recordable_part(record, discover(ROOT / chapter) if chapter else [])
-        messages += [f"recorded in {path}" for path in keep_record(recordable)]
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    print("\n".join(messages or [f"{arguments[0]}: nothing was measured"]))
-    return 0 if recordable.pairs else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -177,7 +177,7 @@ def print_spent(record: Record, console: Console) -> None:
     print_wrapped(f"all: {', '.join(shares)}", console)
 
 
-def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
+def print_limits(info: dict[str, Any], limits: Mapping[str, Mapping[str, Any]], console: Console) -> None:
     """Print what a machine can do: measured, and from its datasheet."""
     rows = limit_rows(limits)
     tied = [[*(cell.replace(" ", TIE) for cell in row[:3]), row[3]] for row in rows]

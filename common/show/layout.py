@@ -51,7 +51,7 @@ def layout(headings: Sequence[str], entries: Sequence[Entry], width: int, least:
     """The lines of a table for a terminal of `width` columns: headings that have cells, as many as there is room for.
 
     Nothing is cut or wrapped: columns go from the right, and a name that is too long takes a line of its own. The first
-    `least` columns never go. No entries are no lines, here and in Markdown.
+    `least` columns never go. No entries are no lines.
     """
     shown = _filled_headings(headings, entries)
     texts = [[heading, *_cells(heading, entries)] for heading in shown]
@@ -99,20 +99,17 @@ def _lines(entry: Entry, columns: Sequence[Column], gap: int) -> list[Text]:
     return [*above, text]
 
 
-def markdown(headings: Sequence[str], entries: Sequence[Entry]) -> list[str]:
-    """The same entries as a table in Markdown, with all columns that have cells."""
+def markdown(headings: Sequence[str], entries: Sequence[Entry]) -> str:
+    """The same entries as a table in Markdown, with all columns that have cells; empty without entries."""
     shown = _filled_headings(headings, entries)
     names = [f"**{entry.name}**" if entry.is_title else f"{entry.parent} {entry.name}".strip() for entry in entries]
     rows = [
         [name, *(entry.cells.get(heading, "") for heading in shown)] for name, entry in zip(names, entries, strict=True)
     ]
-    return [*head(["pair and version", *shown]), *map(line, rows)] if entries else []
+    return markdown_table(["pair and version", *shown], rows) if entries else ""
 
 
-def line(cells: Iterable[object]) -> str:
-    """One row of a table in Markdown."""
-    return f"| {' | '.join(map(str, cells))} |"
-
-
-def head(headings: Sequence[str]) -> list[str]:
-    return [line(headings), "| --- " * len(headings) + "|"]
+def markdown_table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown, one line a row."""
+    heading, *lines = (f"| {' | '.join(map(str, cells))} |" for cells in (headings, *rows))
+    return "\n".join([heading, "| --- " * len(headings) + "|", *lines])

@@ -10,27 +10,17 @@ import numpy as np
 
 from common.record import files, result, store
 from common.show.formats import digits
-from common.show.tables import head, line, variant
+from common.show.layout import markdown_table
+from common.show.pages import page as make_page
 from common.show.tables import ratio as ratio_of
+from common.show.tables import variant
 
 Key = tuple[str, str, str, str]  # chapter, name, variant, versus
 SCHEMA = 1
 FILE = "predicted.json"
 WORST = 5
+FAR = "those where the prediction differs by more than 5 % from the ratio on the {first}"
 HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained", "times off")
-EXPLAINED = """*Explained* and *times off* have two figures, `a -> b`: `a` for the version that the variant is compared
-with (the baseline, if no other is named), `b` for the variant. *Explained* is a time computed from counts for the
-{first}, over the time recorded there. The counts are bytes, sectors, FLOPs, copies between CPU and GPU, and launches
-with a fixed time each. A version that could not be counted has the bytes, FLOPs and copies that its pair declares, and
-no launches. This share of the recorded time changes as the computed time does; the rest stays. Above 100 % the computed
-time is too long (the kernels of a graph, for example, are counted as calls), and no rest is left. *Times off* is the
-time measured on the {name} over the time predicted."""
-INTRODUCTION = """# {name}: predicted, then measured
-
-Predicted on {date}, when commit {commit} was the newest, from the record of {first}, the traffic counts and the two
-datasheets: [how](/tools/second_gpu.py). All that is compared here was measured later.
-
-{explained}"""
 
 
 @dataclass(frozen=True)
@@ -123,28 +113,6 @@ def spread(factors: Sequence[float]) -> str:
     return f"half of them within {half - 1:.0%}, nine in ten within {most - 1:.0%}, the worst off by {max(off):.2f}x"
 
 
-def worst_rows(rows: Sequence[ComparedRow]) -> list[ComparedRow]:
-    return sorted(rows, key=lambda row: -abs(np.log(row.factor)))[:WORST]
-
-
-def summary(predicted: PredictedRows, rows: Sequence[ComparedRow]) -> list[str]:
-    """Lines of Markdown: how good the prediction is, and how good the first machine's ratio alone would have been."""
-    first = predicted.environment["machine"]
-    moved = [row for row in rows if abs(np.log(row.prediction.predicted / row.prediction.recorded)) > np.log(1.05)]
-    lines = [f"{len(rows)} of {len(predicted.rows)} predicted ratios have been measured there."]
-    far = f"those where the prediction differs by more than 5 % from the ratio on the {first}"
-    for which, group in (("all", rows), (far, moved)):
-        if group:
-            lines.append(f"- {which} ({len(group)}): {spread([row.factor for row in group])}")
-            lines.append(f"  - if one takes the {first}'s ratio and no rule: {spread([row.unmoved for row in group])}")
-    return lines
-
-
-def table(predicted: PredictedRows, rows: Sequence[ComparedRow]) -> list[str]:
-    heads = [heading.format(first=predicted.environment["machine"]) for heading in HEADINGS]
-    return [*head(heads), *(line(row.cells()) for row in rows)]
-
-
 def predictions(problems: files.Problems | None = None) -> list[tuple[Path, PredictedRows, list[ComparedRow]]]:
     """(Its file, a prediction, its rows that were measured) for each machine that was predicted, newest first."""
     recorded = FORMAT.load_all(FILE, problems=problems)
@@ -153,17 +121,32 @@ def predictions(problems: files.Problems | None = None) -> list[tuple[Path, Pred
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     """The pages by path. Bad files are noted in `problems`; without it they raise RecordError."""
-    return {path.with_suffix(".md"): _page(predicted, rows) for path, predicted, rows in predictions(problems) if rows}
+    return {path.with_suffix(".md"): page(predicted, rows) for path, predicted, rows in predictions(problems) if rows}
 
 
-def _page(predicted: PredictedRows, rows: list[ComparedRow]) -> str:
+def page(predicted: PredictedRows, rows: Sequence[ComparedRow], chapter: str = "") -> str:
+    """How good the prediction is, and how good the first machine's ratio alone would have been; every chapter's rows.
+
+    `chapter`: for its notebook, with the rows of this one only.
+    """
     environment, first = predicted.environment, predicted.environment["machine"]
-    name, date, commit = environment["device"]["name"], environment["date"][:10], environment["commit"][:12]
-    explained = EXPLAINED.format(first=first, name=name)
-    text = INTRODUCTION.format(name=name, first=first, date=date, commit=commit, explained=explained)
-    parts = [text, "\n".join(summary(predicted, rows))]
-    parts.append("\n".join([f"## The {WORST} worst", "", *table(predicted, worst_rows(rows))]))
-    for chapter in dict.fromkeys(row.prediction.chapter for row in rows):
-        of_chapter = [row for row in rows if row.prediction.chapter == chapter]
-        parts.append("\n".join([f"## {chapter}", "", *table(predicted, of_chapter)]))
-    return "\n\n".join(parts) + "\n"
+    moved = [row for row in rows if abs(np.log(row.prediction.predicted / row.prediction.recorded)) > np.log(1.05)]
+    by_chapter: dict[str, list[list[str]]] = {}
+    for row in rows:
+        by_chapter.setdefault(row.prediction.chapter, []).append(row.cells())
+    headings = [heading.format(first=first) for heading in HEADINGS]
+    worst = sorted(rows, key=lambda row: -abs(np.log(row.factor)))[:WORST]
+    return make_page(
+        "common/show/templates/predicted.md.jinja",
+        name=environment["device"]["name"],
+        first=first,
+        environment=environment,
+        chapter=chapter,
+        predicted=predicted,
+        rows=rows,
+        groups=[("all", rows), (FAR.format(first=first), moved)],
+        spread=spread,
+        WORST=WORST,
+        worst=markdown_table(headings, [row.cells() for row in worst]),
+        tables={name: markdown_table(headings, cells) for name, cells in by_chapter.items()},
+    )

@@ -105,9 +105,9 @@ def save_markdown(record: Record, path: Path, stats: bool = False) -> None:
     remarks = [*by_cause(record.pairs), *class_averages(record), *best_and_worst(record)]
     table = markdown(HEADINGS, tables.table(record.pairs, spread=True))
     if stats:
-        table += ["", *markdown(stats_table.HEADINGS, stats_table.stats_entries(record))]
+        table += "\n\n" + markdown(stats_table.HEADINGS, stats_table.stats_entries(record))
         remarks = [*stats_table.stats_remarks(record), *remarks]
-    lines = [f"*{tables.origin(record)}*", "", *table, "", *(f"- {text}" for text in remarks)]
+    lines = [f"*{tables.origin(record)}*", "", table, "", *(f"- {text}" for text in remarks)]
     write_text(path, "\n".join(lines).rstrip() + "\n")
 
 
@@ -116,7 +116,7 @@ def tables_by_device(files: Files, is_current: Callable[[PairResult], bool], pai
     texts = []
     for of_device, record in _devices(files):
         page = of_device[0][0].with_name(f"{record.pairs[0].chapter}.md")
-        texts.append("\n".join([tables.source(*of_device), "", *_table(record.pairs, is_current, spread=False)]))
+        texts += [tables.source(*of_device), _table(record.pairs, is_current, spread=False)]
         texts += [f"{text[0].upper()}{text[1:]}." for text in _left_out_lines(record.pairs, is_current)]
         results = {result.name: result for result in record.pairs}
         missing = [pair.name for pair in pairs if pair.name not in results]
@@ -129,10 +129,10 @@ def tables_by_device(files: Files, is_current: Callable[[PairResult], bool], pai
     return "\n\n".join(texts) or NOTHING
 
 
-def _table(results: Sequence[PairResult], is_current: Callable[[PairResult], bool], spread: bool) -> list[str]:
+def _table(results: Sequence[PairResult], is_current: Callable[[PairResult], bool], spread: bool) -> str:
     """Results as Markdown, without those whose pair has changed since. `spread`: also of the times."""
     entries = [entry for result in filter(is_current, results) for entry in entries_of(result, spread=spread)]
-    return markdown(HEADINGS, entries) if entries else [NOTHING]
+    return markdown(HEADINGS, entries) or NOTHING
 
 
 def _left_out_lines(results: Sequence[PairResult], is_current: Callable[[PairResult], bool]) -> list[str]:
@@ -170,7 +170,7 @@ def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> 
     remarks += [f"{OTHER_LOAD}{', '.join(shared)}"] if shared else []
     remarks += by_cause(current_results, left_out=NOT_ABOUT_TIME)
     table = _table(record.pairs, is_current, spread=True)
-    return "\n".join([f"## {name}", "", tables.source(*files), "", *table, "", *map("- {}".format, remarks)]).rstrip()
+    return "\n".join([f"## {name}", "", tables.source(*files), "", table, "", *map("- {}".format, remarks)]).rstrip()
 
 
 def _devices(files: Files) -> Iterator[tuple[Files, Record]]:

@@ -11,7 +11,7 @@ from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import formats, words
 from common.show.formats import digits, seconds
-from common.show.layout import Entry, head, line  # noqa: F401 (tables in Markdown are asked for here)
+from common.show.layout import Entry
 from common.show.recorded_column import NO_GPU_RESULTS, GpuResults
 from common.show.words import VERDICTS, word
 
@@ -240,7 +240,7 @@ def _cause_line(cause: str, by_case: Mapping[str, dict[str, list[str]]], variant
 # Origins
 
 
-def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:
+def limit_rows(limits: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     """The cells under LIMIT_HEADINGS, one row per resource."""
     rows = []
     for key, limit in limits.items():

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from common.pairs.pair import short
 from common.show.formats import binary, digits, seconds
-from common.show.tables import head, line
+from common.show.layout import markdown_table
 from common.traffic.data import Traffic
 from common.traffic.least_time import Prediction
 from common.traffic.versions import VersionTraffic
@@ -51,8 +51,7 @@ def footnotes(versions: Sequence[VersionTraffic]) -> list[str]:
 
 
 def markdown(heading: str, table: Table, notes: Sequence[str]) -> str:
-    headings, body = table
-    shown = [*head(headings), *map(line, body), ""] if body else []
+    shown = [markdown_table(*table), ""] if table[1] else []
     return "\n".join([f"## {heading}", "", *shown, *(f"- {text}" for text in notes)]).rstrip() + "\n"
 
 

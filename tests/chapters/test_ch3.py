@@ -1,5 +1,7 @@
 """Chapter 3's kernels where no check size and no stress draw is: sizes 0, transposed arrays, infinities, 2^31 elements.
 
+Overflow, NaN, gaps, 16-bit types and tails are the harness's own (test_pairs.py); wrong versions show it (mutants).
+
 What is expected comes from torch in float64: the formulas from its functions, the gradients from its autograd. Without
 a GPU the kernels run in Triton's interpreter, in a process of its own; with one they run there and on the GPU.
 """
@@ -10,7 +12,7 @@ from importlib.util import find_spec
 import edges
 import pytest
 import torch
-from edges import INF, NAN, assert_near, module, run_here, skip_without
+from edges import INF, NAN, assert_near, module, run_here, skip_without, transposed
 from torch.nn import functional
 
 from common.pairs.pair import ROOT, discover
@@ -20,9 +22,6 @@ PAIRS = {pair.name: pair for pair in discover(CH3)}
 FLOATS = ("float32", "float16", "bfloat16")
 BACKWARD = ("softmax_backward", "layer_norm_backward", "rms_norm_backward")
 REDUCTIONS = [(op, over) for op in ("sum", "mean", "max", "logsumexp") for over in ("rows", "columns", "all")]
-OPERATIONS = ("add", "sub", "mul", "div", "neg", "sin", "cos", "log", "exp", "sqrt", "add_scalar", "mul_scalar",
-              "div_scalar", "pow", "relu", "gelu", "gelu_tanh", "silu")  # fmt: skip
-
 each = partial(edges.each, PAIRS)
 
 pytestmark = [
@@ -128,7 +127,7 @@ def cases(name, rows, columns, **arguments):
 
 
 @each(*PAIRS)
-@pytest.mark.parametrize(("rows", "columns"), [(0, 5), (5, 0), (1100, 0), (0, 0), (1, 1), (1, 2), (2, 1)])
+@pytest.mark.parametrize(("rows", "columns"), [(0, 5), (5, 0), (1, 2)])
 @pytest.mark.filterwarnings("ignore:var")  # of nothing
 def test_sizes_0_and_1(name, rows, columns, near):
     for arguments in cases(name, rows, columns):
@@ -138,22 +137,28 @@ def test_sizes_0_and_1(name, rows, columns, near):
 
 
 @each(*[name for name in PAIRS if name != "add_small"])  # which takes what is contiguous, and looks at nothing
-@pytest.mark.parametrize("layout", ["transposed", "every other column"])  # others: the stress draws
-def test_layouts(name, layout, near):
+def test_transposed_arrays(name, near):  # other layouts: the stress draws
     for arguments in cases(name, 3, 37):
         if arguments.get("op") not in ("mean", "max", "logsumexp"):  # these read as the sum does
-            near(drawn(name, **arguments), layout=layout)
+            near(drawn(name, **arguments), layout=transposed)
 
 
-# NaN, infinities, huge numbers
+# Infinities
 
 
-@each("softmax", "layer_norm", "rms_norm")
-def test_an_infinite_number_does_not_harm_other_rows(name, near):
-    """What torch makes of the row itself, these do, too. (The stress draws have NaN and -inf.)"""
-    inputs = drawn(name, rows=3, columns=1027)
-    inputs["x"][1, 513] = INF
-    assert near(inputs)[0][[0, 2]].isfinite().all()
+@each("softmax")
+def test_softmax_of_rows_and_blocks_without_numbers(name, near):
+    """Of a row that is -inf throughout torch says NaN, 0 / 0; with one number in it, that number's share is 1.
+
+    Of what `online` does not keep, one block is all -inf, as some pieces of `split`; a late one has the maximum.
+    """
+    inputs = drawn(name, rows=6, columns=50_001)
+    x = inputs["x"]
+    x[0, 32_768:42_000], x[1, :40_000], x[2, -1], x[3, 10] = -INF, -INF, 50.0, 50.0
+    x[4], x[5, 1:] = -INF, -INF
+    (y,) = near(inputs)
+    assert y[4].isnan().all()
+    assert y[5, 0] == 1
 
 
 SPECIAL = [[NAN], [INF], [-INF], [INF, -INF], [INF, NAN], [-INF, NAN], [-INF] * 4, [INF] * 4, []]
@@ -171,57 +176,8 @@ def test_reductions_of_nan_and_infinities(name, op, near):
             near({"op": op, "over": over, "x": matrix})
 
 
-@each("elementwise")
-@pytest.mark.parametrize("op", OPERATIONS)
-def test_operations_on_special_numbers(name, version, device, op, call):
-    numbers = [NAN, INF, 0.0, 1.0, 1e-20, 1e-5, 0.5, 3.0, 9.0, 30.0, 88.0, 89.0, 104.0, 300.0, 1e4, 1e20, 3e38]
-    if op != "pow":  # which is of numbers that are not negative
-        numbers += [-number for number in numbers]
-    if op in ("sin", "cos"):
-        numbers = [number for number in numbers if not 1e4 < abs(number) < INF]
-    x = torch.tensor(numbers)
-    inputs = drawn(name, op=op, rows=len(x), columns=len(x))
-    inputs["x"] = x[:, None].repeat(1, len(x))
-    if isinstance(inputs["y"], torch.Tensor):
-        inputs["y"] = x[None].repeat(len(x), 1)
-    (actual,), (true,) = call(version, device, inputs), expected(name, inputs)
-    atol = {"sin": 1e-6, "cos": 1e-6, "gelu": 1e-15}.get(op, 1e-27)
-    torch.testing.assert_close(actual, true.float(), rtol=1e-4, atol=atol, equal_nan=True)  # float32 overflows
-
-
-@each("softmax")
-def test_softmax_of_huge_and_of_no_numbers(name, near):
-    """Of a row that is -inf throughout torch says NaN, 0 / 0; with one number in it, that number's share is 1."""
-    inputs = drawn(name, rows=7, columns=129)
-    x = inputs["x"]
-    x[0] += 1e4
-    x[1] -= 1e4
-    x[4] *= 1e30
-    x[2], x[3, 1:], x[5] = -INF, -INF, torch.finfo(torch.float32).min
-    (y,) = near(inputs)
-    assert y[2].isnan().all()
-    assert y[3, 0] == 1
-
-
-@each("softmax")
-def test_softmax_of_rows_that_lie_in_several_blocks(name, near):
-    """Of what `online` does not keep, one block is all -inf, as some pieces of `split`; a late one has the maximum."""
-    inputs = drawn(name, rows=4, columns=50_001)
-    x = inputs["x"]
-    x[0, 32_768:42_000], x[1, :40_000], x[2, -1], x[3, 10] = -INF, -INF, 50.0, 50.0
-    near(inputs)
-
-
-@each("reductions")
-def test_the_mean_of_numbers_whose_sum_fp16_cannot_hold(name, near):
-    for over, rows, columns in (("rows", 300, 2), ("columns", 2, 300), ("all", 2, 300)):
-        inputs = drawn(name, op="mean", over=over, rows=rows, columns=columns, dtype="float16")
-        inputs["x"] += 60_000
-        near(inputs)
-
-
 @each("softmax", "softmax_backward", "layer_norm", "rms_norm")
-@pytest.mark.parametrize("columns", [1024, 4096, 8193, 16_385])
+@pytest.mark.parametrize("columns", [4096, 16_385])
 def test_rows_that_end_with_a_block_and_near_it(name, columns, near):
     near(drawn(name, rows=2, columns=columns))
 
@@ -237,17 +193,9 @@ def sms_of(device):
 
 
 @each(*BACKWARD)
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_gradients_are_those_of_autograd(name, device, dtype, near):
-    inputs = drawn(name, rows=2 * 4 * sms_of(device) + 5, columns=27, dtype=dtype)  # several rounds of all programs
+def test_gradients_are_those_of_autograd(name, device, near):
+    inputs = drawn(name, rows=2 * 4 * sms_of(device) + 5, columns=27)  # several rounds of all programs
     near(inputs, constants=FEW_PROGRAMS)
-
-
-@each("layer_norm_backward", "rms_norm_backward", devices=("cuda",))
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_gradients_of_rows_that_are_fetched_ahead(name, device, dtype, near):
-    """A width that is copied 16 bytes at a time, and enough rows for several rounds of all programs."""
-    near(drawn(name, rows=2 * 16 * sms_of(device) + 5, columns=1024, dtype=dtype))
 
 
 # Dropout
@@ -265,8 +213,9 @@ def dropped(call, version, device, p=0.3, seed=7, dtype="float32", shape=(31, 25
 
 
 @each("dropout")
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_the_share_dropped_is_p(name, version, device, p, call):
+def test_the_share_dropped_is_p(name, version, device, call):
+    p = 0.3
+    assert dropped(call, version, device, p=1.0).all()
     mask = dropped(call, version, device, p).flatten()
     n = mask.numel()
     assert abs(mask.sum().item() - n * p) < 4 * (n * p * (1 - p)) ** 0.5
@@ -289,17 +238,11 @@ def test_the_mask_depends_on_position_and_seed_alone(name, version, device, call
     assert first.equal(dropped(call, PAIRS["dropout"].baseline, "cpu"))
 
 
-@each("dropout")
-def test_to_drop_nothing_and_all(name, version, device, call):
-    assert not dropped(call, version, device, p=0.0).any()
-    assert dropped(call, version, device, p=1.0).all()
-
-
 # One sum, many sums
 
 
 @each("reductions")
-@pytest.mark.parametrize("op", ["sum", "mean", "max", "logsumexp"])
+@pytest.mark.parametrize("op", ["max", "logsumexp"])
 def test_stripes_of_more_rows_than_are_taken_at_a_time(name, op, near):
     """The first holds a number for some columns, and none for others: then logsumexp is that of the second, or -inf."""
     inputs = drawn(name, op=op, over="rows", rows=1200, columns=5)
@@ -314,9 +257,8 @@ def test_nothing_is_dropped_at_any_length(name, version, device, dtype, call):
     """Whole numbers from 1 on, their sum below 2^24, so exact: one lost or counted twice is seen. Called thrice."""
     block = 16_384 // getattr(torch, dtype).itemsize
     programs = 12 if device == "cpu" else 4 * sms_of(device)
-    blocks = (1, 2, programs, 2 * programs) if dtype == "float32" else (1,)
-    near = [count * block + more for count in blocks for more in (-1, 0, 1)]
-    for n in (1, 2, 127, 1023, 1024, 1025, *near):
+    blocks = (1, programs, 2 * programs) if dtype == "float32" else (1,)
+    for n in [count * block + more for count in blocks for more in (-1, 0, 1)]:
         x = torch.randint(1, 4, (n,)).to(getattr(torch, dtype))
         (total,) = call(version, device, {"x": x}, times=3 if "setup" in version.functions else 1)
         assert total.dtype == torch.float32

@@ -4,7 +4,8 @@ import ast
 import re
 import sys
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from common.pairs.contract import is_inherited
 from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, Pair, discover, load
 from common.pairs.source import UNHASHED
+from tools.answers_page import question
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch[0-9]*/baseline_*.py")})
 PAIRS = [pair for folder in FOLDERS for pair in discover(folder)]
@@ -114,6 +116,15 @@ def test_a_pair_stands_on_its_own(pair):
 
 
 @each_pair
+def test_a_docstring_has_its_parts_in_order_and_ends_with_a_question(pair):
+    for version in pair.versions:
+        text = ast.get_docstring(ast.parse(version.path.read_text(encoding="utf-8")))
+        found = re.findall(r"^(Problem|Idea|Cost|Predict): ", text, flags=re.MULTILINE)
+        assert found == ["Problem", *["Idea"] * (version is not pair.baseline or "Idea" in found), "Cost", "Predict"]
+        assert question(version).endswith("?") and question(version).count("?") <= 2, version.path.name
+
+
+@each_pair
 def test_checks_are_small_and_odd(pair):
     numbers = [value for size in pair.check_sizes for value in pair.sizes[size].values() if isinstance(value, int)]
     assert any(value % 2 for value in numbers)
@@ -191,26 +202,54 @@ def test_both_versions_agree_with_the_oracle_at_odd_sizes(number, version, part)
         assert has_gpu() or "triton" not in version.imports or "interpreter" in reason_of(row)
 
 
-# torch.compile as a library, which three chapters have, each for itself
+# torch.compile as a library: a helper that several chapters have
 
 
-def test_chapters_compile_a_library_alike_but_for_what_is_named_here(monkeypatch):
-    calls, resets = [], []
+def test_chapters_compile_a_library_alike():
+    """A chapter imports from itself alone, so that the text stands in each."""
+    texts = {path.read_text(encoding="utf-8") for path in ROOT.glob("ch[0-9]*/compiled.py")}
+    assert len(texts) == 1
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)  # PyTorch's own, also after the test
+    return load(ROOT / "ch3/compiled.py").compiled
+
+
+def on_gpu(x):
+    """What `compiled` asks of a tensor, as if it were a GPU's."""
+    return SimpleNamespace(shape=x.shape, stride=x.stride, dtype=x.dtype, numel=x.numel, is_cuda=True)
+
+
+def test_a_library_is_compiled_once_for_each_shape_memory_order_type_and_setting(monkeypatch, compiled):
+    calls = []
     monkeypatch.setattr(torch, "compile", lambda function, **given: calls.append(given) or (lambda: function))
-    monkeypatch.setattr(torch._dynamo, "reset", lambda: resets.append(0))
-    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)
-    rows = torch.ones(4, 2)
-    found = {}
-    for chapter in ("ch3", "ch4", "ch5"):
-        compiled = load(ROOT / chapter / "compiled.py").compiled
-        assert compiled(abs, rows) is compiled(abs, torch.zeros(4, 2)) is not compiled(abs, rows.double())
-        apart = compiled(abs, rows) is not compiled(abs, torch.ones(2, 4).T)
-        found[chapter] = {"tells memory orders apart": apart, "resets": bool(resets)}
-        given = [{name: value for name, value in call.items() if value is not None} for call in calls]
-        assert given == [{"dynamic": False, "fullgraph": True, "disable": True}] * (2 + apart)
-        calls.clear(), resets.clear()
-    assert found == {
-        "ch3": {"tells memory orders apart": False, "resets": True},
-        "ch4": {"tells memory orders apart": True, "resets": True},
-        "ch5": {"tells memory orders apart": True, "resets": False},  # it raises PyTorch's limit
-    }
+    rows, large = torch.ones(4, 2), torch.ones(1).expand(1 << 20)
+    assert compiled(abs, on_gpu(rows)) is compiled(abs, on_gpu(torch.zeros(4, 2)))
+    compiled(abs, rows)
+    for other in (rows[:2], torch.ones(2, 4).T, rows.double()):
+        compiled(abs, on_gpu(other))
+    compiled(abs, on_gpu(rows), "a fixed value")
+    compiled(abs, on_gpu(rows), options=(("a", 1),))
+    for like in (on_gpu(rows), on_gpu(large), large):
+        compiled(abs, like, mode="max-autotune")
+    assert all(given.pop("fullgraph") and not given.pop("dynamic") for given in calls)
+    asked = [(given["mode"], given["options"], given["disable"]) for given in calls]
+    assert asked == [
+        (None, None, False), (None, None, True), *[(None, None, False)] * 4, (None, {"a": 1}, False),
+        ("max-autotune", None, True), ("max-autotune", None, False), ("max-autotune", None, True),
+    ]  # fmt: skip
+
+
+def test_a_library_is_compiled_for_more_shapes_than_pytorchs_own_limit(monkeypatch, compiled):
+    """And keeps the code of each: no earlier one is compiled again."""
+    graphs = []
+    backend = lambda graph, inputs: graphs.append(graph) or graph.forward  # noqa: E731
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
+    double = lambda x: 2 * x  # noqa: E731
+    for _ in range(2):
+        for n in range(2, 22):
+            x = torch.ones(n)
+            assert compiled(double, on_gpu(x))(x).sum() == 2 * n
+    assert len(graphs) == 20

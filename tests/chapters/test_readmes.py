@@ -17,6 +17,8 @@ READMES = [
     *sorted(ROOT.glob("*/README.md")),
 ]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+WORDS_A_MINUTE, MOST_MINUTES = 220, 45
+RUN_MINUTES = 1.5  # the most that a notebook may run on two cores
 
 
 def test_the_tolerances_in_words_are_those_in_force():
@@ -51,3 +53,11 @@ def test_a_notebook_holds_its_outputs_and_nothing_of_a_machine(path: Path):
     assert [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"] == []
     texts = [line for output in outputs for line in output.get("text", [])]
     assert [line for line in texts if str(ROOT) in line or re.search(r"/(home|root|Users)/", line)] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_takes_the_minutes_that_it_states(path: Path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    words = sum(len("".join(cell["source"]).split()) for cell in cells)
+    (stated,) = re.findall(r"Allow (\d+)\s+minutes", "".join(cells[0]["source"]))
+    assert words / WORDS_A_MINUTE + RUN_MINUTES <= int(stated) <= MOST_MINUTES, f"{words} words"

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from common import program
 from common.pairs.pair import ROOT, load
 from common.pairs.user_error import UserError
 from common.xray.compilers import nvrtc_compile
@@ -31,11 +32,30 @@ def run(*command: str | Path, cwd: Path, path: str = os.environ["PATH"]) -> subp
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 
 
-def output_of(name: str, *arguments: str, cwd: Path) -> str:
-    """What a script prints; it must succeed and have nothing to complain about."""
-    done = run(sys.executable, CH1 / f"{name}.py", *arguments, cwd=cwd)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    return done.stdout
+@pytest.fixture
+def output_of(here):
+    """output_of(name, argument, ...): what a script prints; it must succeed."""
+
+    def of(*arguments: str) -> str:
+        done = here(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return of
+
+
+@pytest.fixture
+def here(monkeypatch, capsys, tmp_path):
+    """here(name, argument, ...): what becomes of a script in this process, which has imported torch."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(CH1)  # as it is when a script is run
+
+    def of(name: str, *arguments: str) -> subprocess.CompletedProcess:
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+        status = program.status_of(f"{name}.py", lambda: load(CH1 / f"{name}.py").main() or 0)
+        return subprocess.CompletedProcess(sys.argv, status, *capsys.readouterr())
+
+    return of
 
 
 def refused(done: subprocess.CompletedProcess, says: str = "") -> None:
@@ -61,22 +81,20 @@ def test_help_needs_no_torch(name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("performance_basics", "--device tpu", "tpu"),
         ("performance_basics", "--samples 16 --batch 32", "--batch 32"),
         ("performance_basics_optimized", "--repeats 2", "--repeats 2"),
         ("performance_basics_optimized", "--batches 32,x", "--batches"),
         ("roofline_analysis", "--output nowhere/plot.png", "nowhere/plot.png"),
-        ("roofline_analysis", "--unknown", "--unknown"),
         ("arithmetic_intensity_demo", "--device cuda:99", "cuda:99"),
         ("arithmetic_intensity_demo", "--elements 7", "--elements 7"),
     ],
 )
-def test_bad_input_is_one_line(name, arguments, says, tmp_path):
-    refused(run(sys.executable, CH1 / f"{name}.py", *arguments.split(), cwd=tmp_path), says)
+def test_bad_input_is_one_line(name, arguments, says, here):
+    refused(here(name, *arguments.split()), says)
 
 
-def test_goodput_is_useful_time_over_total_time(tmp_path):
-    text = output_of("performance_basics", "--samples", "512", "--repeats", "3", cwd=tmp_path)
+def test_goodput_is_useful_time_over_total_time(output_of):
+    text = output_of("performance_basics", "--samples", "512", "--repeats", "3")
     (line,) = find_lines(r"^goodput=([\d.]+)% \(useful=([\d.]+)s total=([\d.]+)s\)$", text)
     goodput, useful_s, total_s = map(float, line)
     assert 0 < useful_s <= total_s
@@ -86,9 +104,9 @@ def test_goodput_is_useful_time_over_total_time(tmp_path):
     assert inside == pytest.approx(1e6 * useful_s / (3 * 16), rel=0.01)
 
 
-def test_the_four_tests_and_the_overall_speedup(tmp_path):
+def test_the_four_tests_and_the_overall_speedup(output_of):
     short = ("--samples", "512", "--repeats", "3", "--batches", "32,128,1099511627776,64")
-    text = output_of("performance_basics_optimized", *short, cwd=tmp_path)
+    text = output_of("performance_basics_optimized", *short)
     assert find_lines(r"^test (\d): ", text) == ["1", "2", "3", "4"]
     assert "end with equal weights" in text
     if DEVICE == "cpu":
@@ -146,8 +164,8 @@ def test_a_pass_trains_on_every_sample_and_forgets_the_warm_up():
     torch.testing.assert_close(one.weights, again.weights)
 
 
-def test_roofline_places_every_operation(tmp_path):
-    text = output_of("roofline_analysis", "--quick", "--repeats", "3", "--device", DEVICE, cwd=tmp_path)
+def test_roofline_places_every_operation(output_of, tmp_path):
+    text = output_of("roofline_analysis", "--quick", "--repeats", "3", "--device", DEVICE)
     assert (tmp_path / "roofline_plot.png").read_bytes().startswith(PNG)
     roofs = {key: amount(rate) for key, rate in find_lines(r"^roof (\w+) +([\d.]+ \S+) measured", text)}
     ridge = float(re.search(r"^ridge point fp32: ([\d.]+) FLOP/B", text, re.MULTILINE).group(1))
@@ -167,8 +185,8 @@ def test_roofline_places_every_operation(tmp_path):
         assert float(part) == pytest.approx(100 * amount(flops) / roof, rel=0.03, abs=0.1)
 
 
-def test_the_sweep_of_flops_per_element(tmp_path):
-    text = output_of("arithmetic_intensity_demo", "--elements", "1048576", "--repeats", "3", cwd=tmp_path)
+def test_the_sweep_of_flops_per_element(output_of, tmp_path):
+    text = output_of("arithmetic_intensity_demo", "--elements", "1048576", "--repeats", "3")
     assert (tmp_path / "arithmetic_intensity_demo.png").read_bytes().startswith(PNG)
     assert text.startswith("verified: every chain agrees with float64")
     rows = find_lines(r"^ +(\d+) +([\d.]+) +([\d.e+-]+) \(\S+\) +([\d.]+ \S+) +([\d.]+ \S+)$", text)
@@ -224,49 +242,24 @@ def test_to_record_is_asked_for(tmp_path):
     refused(run(sys.executable, CH1 / "script.py", cwd=tmp_path), "--record")
 
 
-TINY = "import sys, torch\ntorch.ones(8, 8) @ torch.ones(8, 8)\nprint(sys.argv[1:])\nsys.exit(3)\n"
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """A root with the profiling scripts and one short script to profile; reports stay in it."""
+def test_profiling_scripts_call_nsight_with_the_reports_name(tmp_path):
+    """With a PATH of the shell's own tools, this Python, and scripts in place of Nsight's."""
     shutil.copytree(ROOT / "common/profiling", tmp_path / "common/profiling")
-    (tmp_path / "ch9").mkdir()
-    (tmp_path / "ch9/tiny.py").write_text(TINY)
-    return tmp_path
-
-
-def bare_path(folder: Path, **tools: str) -> str:
-    """A PATH with the shell's own tools, this Python, and the given scripts instead of Nsight's."""
-    folder.mkdir()
-    for tool, text in {"python": f'exec "{sys.executable}" "$@"', **tools}.items():
-        (folder / tool).write_text(f"#!/bin/bash\n{text}\n")
-        (folder / tool).chmod(0o700)
+    for folder in ("ch9", "bin"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "ch9/tiny.py").touch()
+    for tool, text in {"python": f'exec "{sys.executable}" "$@"', "nsys": 'echo "$*"', "ncu": 'echo "$*"'}.items():
+        (tmp_path / "bin" / tool).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / "bin" / tool).chmod(0o700)
     for tool in ("bash", "dirname", "basename", "mkdir", "env"):
-        (folder / tool).symlink_to(shutil.which(tool))
-    return str(folder)
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
 
+    def profile(tool: str, *arguments: str) -> subprocess.CompletedProcess:
+        script, path = tmp_path / f"common/profiling/profile_{tool}.sh", str(tmp_path / "bin")
+        return run(script, "ch9/tiny.py", *arguments, cwd=tmp_path, path=path)
 
-MISUSED = ["pytorch", "pytorch missing.py", "cuda ch9/tiny.py", "cuda ch9/tiny.py a/b"]
-
-
-@pytest.mark.parametrize("arguments", MISUSED)
-def test_wrong_use_of_the_profiling_scripts_is_one_line(arguments, checkout):
-    tool, *rest = arguments.split()
-    refused(run(checkout / f"common/profiling/profile_{tool}.sh", *rest, cwd=checkout))
-
-
-def profile(checkout: Path, path: str, tool: str, *arguments: str, status: int = 0) -> str:
-    """What the profiling script prints about ch9/tiny.py."""
-    done = run(checkout / f"common/profiling/profile_{tool}.sh", "ch9/tiny.py", *arguments, cwd=checkout, path=path)
-    assert done.returncode == status, done.stderr
-    return done.stdout
-
-
-def test_with_nsight_it_is_called_with_the_reports_name(checkout):
-    path, results = bare_path(checkout / "bin", nsys='echo "nsys $*"', ncu='echo "ncu $*"'), f"{checkout}/results/ch9"
-    for (tool, argument), said in {
-        ("pytorch", "--x"): rf"--output={results}/tiny .*python ch9/tiny.py --x\n",
-        ("cuda", "NAME"): rf"--clock-control none .*--export {results}/NAME .*python ch9/tiny.py\n",
-    }.items():
-        assert re.search(said, profile(checkout, path, tool, argument))
+    results = f"{tmp_path}/results/ch9"
+    assert re.search(rf"--output={results}/tiny .*python ch9/tiny.py --x\n", profile("pytorch", "--x").stdout)
+    said = rf"--clock-control none .*--export {results}/NAME .*python ch9/tiny.py\n"
+    assert re.search(said, profile("cuda", "NAME").stdout)
+    refused(profile("cuda", "a/b"))

@@ -1,8 +1,5 @@
 """Chapter 5's training example: it learns, its answers turn with what it is given, and its command line."""
 
-import os
-import signal
-import subprocess
 import sys
 from functools import partial
 from unittest.mock import Mock
@@ -47,7 +44,7 @@ def test_a_volume_is_a_determinant_and_turns_its_sign_in_a_mirror():
     assert q.mean(0).abs().max() < 0.01  # no direction is preferred
 
 
-@pytest.mark.parametrize("features", [1, 2, 16, 99])
+@pytest.mark.parametrize("features", [1, 99])
 @PRODUCTS
 def test_the_plain_network_has_as_many_parameters(features, product):
     clifford, plain = map(signed_volume.size, signed_volume.models(features=features, product=product))
@@ -80,9 +77,9 @@ def test_a_bias_on_another_blade_shows():
 
 @PRODUCTS
 def test_both_forms_draw_one_curve(product):
-    fused, eager = (losses_of(DEVICE, 40, features=5, product=product, eager=eager) for eager in (False, True))
+    fused, eager = (losses_of(DEVICE, 16, features=5, product=product, eager=eager) for eager in (False, True))
     assert fused == close(eager)
-    assert losses_of(DEVICE, 40, features=5, product=product) == fused  # the same seed, the same bits
+    assert losses_of(DEVICE, 16, features=5, product=product) == fused  # the same seed, the same bits
 
 
 @PRODUCTS
@@ -117,8 +114,7 @@ def test_a_run_prints_losses_errors_and_times(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["--steps", "0"], ["--seed", "x"], ["--features", "1000000"], ["--device", "cuda:99"], ["--product", "gp"],
-    ["--plot", "x.txt"], ["--plot", "/none/x.png"], ["--layers", "3"],
+    ["--steps", "0"], ["--features", "1000000"], ["--device", "cuda:99"], ["--plot", "/none/x.png"],
 ])  # fmt: skip
 def test_bad_input_is_one_line(arguments, monkeypatch, capsys):
     status, out, err = run(capsys, monkeypatch, *arguments)
@@ -129,22 +125,6 @@ def test_bad_input_is_one_line(arguments, monkeypatch, capsys):
 def test_a_loss_that_is_no_number_is_one_line():
     with pytest.raises(command_line.UserError, match="nan after 3 steps"):
         command_line.timed(lambda model, steps, seed, tell: [1.0, 2.0, float("nan")], None, 3, 0)
-
-
-def started(*arguments, **how):
-    command = [sys.executable, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
-@pytest.mark.usefixtures("signals_as_in_a_terminal")
-def test_ctrl_c_is_one_line(tmp_path):
-    process = started(ROOT / "ch5/train.py", "--device", "cpu", "--steps", "1000000", cwd=tmp_path)
-    assert "parameters" in process.stdout.readline()
-    assert process.stdout.readline().startswith("step")
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "interrupted\n")
 
 
 def test_the_readmes_code_runs(monkeypatch):

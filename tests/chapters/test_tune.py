@@ -120,14 +120,6 @@ def test_the_space_holds_what_fits_and_says_of_the_rest_why():
 but_for = partial(dict, gemm.DEFAULT)
 
 
-@pytest.mark.parametrize(("proposed", "says"), [
-    (3, "an object"), ({"BLOCK_M": 64}, "exactly the keys"), (but_for(BLOCK_M=65), "BLOCK_M must be one of"),
-    (but_for(WARPS=True), "WARPS"), (but_for(VARIANT="magic"), "VARIANT"),
-])  # fmt: skip
-def test_a_configuration_of_somebody_else_is_looked_at_closely(proposed, says):
-    assert says in space().problem_with(proposed)
-
-
 def test_tiles_suit_the_problem_and_variants_the_machine():
     small, odd = (space(Problem(*shape, "float16", "none")).axes for shape in ((64, 96, 40), (1, 7, 9)))
     assert (small["BLOCK_M"], small["BLOCK_N"]) == ([16, 32, 64], [32, 64, 128])
@@ -171,8 +163,7 @@ def error_of(variant, m, n, k, activation, turned):
 
 
 @pytest.mark.parametrize(("variant", "shape", "activation", "turned"), [
-    ("pointers", (1, 1, 1), "none", False), ("pointers", (37, 29, 31), "leaky_relu", False),
-    ("pointers", (5, 7, 0), "relu", False), ("pointers", (0, 3, 4), "none", False),
+    ("pointers", (37, 29, 31), "leaky_relu", False), ("pointers", (5, 7, 0), "relu", False),
     ("pointers", (131, 67, 48), "none", True), ("descriptors", (37, 40, 56), "leaky_relu", False),
 ])  # fmt: skip
 def test_the_kernel_multiplies(run_on, variant, shape, activation, turned):
@@ -211,29 +202,20 @@ def test_a_line_that_was_cut_off_is_dropped(kept):
 def test_another_search_s_history_is_refused(kept):
     with pytest.raises(RecordError, match="of another search: its seed is 0, not 1"):
         history.opened(kept.path, structs.replace(ABOUT, seed=1))
-
-
-@pytest.mark.parametrize("text", ["", "[1]\n", '{"kind": "search", "schema": 9}\n'])
-def test_what_is_no_history_is_said(tmp_path, text):
-    (tmp_path / "h.jsonl").write_text(text)
+    kept.path.write_text('{"kind": "search", "schema": 9}\n')
     with pytest.raises(RecordError, match="not the history of a search"):
-        history.read(tmp_path / "h.jsonl")
+        history.read(kept.path)
 
 
 # Proposers and the loop
 
 
-@pytest.mark.parametrize("kind", ["evolutionary", "random"])
-def test_proposals_are_valid_and_new(kind):
-    kept = searched(History(ABOUT), SEEDED[kind](space(), 1), landscape(0))
-    assert len(kept.trials) == len(kept.names & space().valid.keys()) == 60
-    assert kept.trials[0].configuration == gemm.DEFAULT
-
-
 def test_evolution_finds_what_chance_does_not():
     def shares(kind):
         for seed, scores in enumerate(map(landscape, range(3))):
-            found = searched(History(ABOUT), SEEDED[kind](space(), seed), scores, len(space().valid) // 10)
+            found = searched(History(ABOUT), SEEDED[kind](space(), seed), scores, most := len(space().valid) // 20)
+            assert len(found.trials) == len(found.names & space().valid.keys()) == most  # valid and new
+            assert found.trials[0].configuration == gemm.DEFAULT
             yield found.measured[0].score / max(filter(None, scores.values()))
 
     evolved, drawn = sorted(shares("evolutionary")), sorted(shares("random"))
@@ -388,8 +370,7 @@ def test_a_model_proposes(serve):
 
 
 @pytest.mark.parametrize(("answer", "says"), [
-    ("Here you are: {}", "the answer is not JSON alone"), ("", "answer is empty"),
-    ('{"configurations": [], "why": 1}', 'must be {"configurations": [...]}'), ("[]", 'must be {"configurations"'),
+    ("Here you are: {}", "the answer is not JSON alone"), ("[]", 'must be {"configurations"'),
     ((200, "[]"), "not that of a chat"), ((500, "oh"), "status 500"), ((302, ""), "status 302"), (1.5, "within 1 s"),
     ('{"configurations": [7]}', "no proposal could be tried"),
     ((200, said(content=None, refusal="I would rather not")), "the model refused: I would rather not"),
@@ -402,9 +383,10 @@ def test_a_useless_answer_is_told_to_the_model_and_asked_again(serve, answer, sa
 
 def test_what_is_wrong_with_one_proposal_does_not_cost_the_others(serve):
     kept = History(ABOUT, [tried(gemm.DEFAULT, 1.0)])
-    serve(proposal({**TINY, "WARPS": 5}, gemm.DEFAULT, but_for(WARPS=4), TINY, TINY))
-    assert proposed(kept, 5) == [TINY]
-    said = zip(kept.of(Remark), ("WARPS must be one of 4, 8", ": tried before", "would spill"), strict=True)
+    serve(proposal({**TINY, "WARPS": 5}, {"WARPS": 4}, gemm.DEFAULT, but_for(WARPS=4), TINY, TINY))
+    assert proposed(kept, 6) == [TINY]
+    texts = ("WARPS must be one of 4, 8", "exactly the keys", ": tried before", "would spill")
+    said = zip(kept.of(Remark), texts, strict=True)
     assert all(text in remark.text for remark, text in said)
 
 
@@ -447,9 +429,9 @@ def here(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["--problem", "0x1x1"], ["--arch", "sm_1"], ["--device", "cuda:99"], ["--budget", "0"],
-    ["--exhaustive", "--evaluations", "3"], ["--plot", "x.txt"], ["--compare", "none", "none"], ["--load", "none"],
-    ["--proposer", "llm", "--evaluations", "1"], ["--export", "/none/x.json"],
+    ["--problem", "0x1x1"], ["--device", "cuda:99"], ["--exhaustive", "--evaluations", "3"],
+    ["--compare", "none", "none"], ["--load", "none"], ["--proposer", "llm", "--evaluations", "1"],
+    ["--export", "/none/x.json"],
 ])  # fmt: skip
 def test_bad_input_is_one_line(arguments, monkeypatch, here):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)

@@ -28,7 +28,6 @@ LOAD, STORE = "x_ptr + offsets, mask=offsets < n", "y_ptr + offsets, 2 * x, mask
     ("old", "new", "verdict", "says"),
     [
         (LOAD, LOAD, "verified", ""),
-        (LOAD, LOAD + " + 1", "invalid", "a kernel reads outside of all its arrays"),
         (LOAD, "x_ptr + tl.maximum(offsets - 1, -1), mask=offsets <= 0", "invalid", "a kernel reads outside"),
         (STORE, STORE + " + 1", "invalid", "a kernel writes outside of all its arrays"),
         ("tl.store(y_ptr", "tl.atomic_add(y_ptr + n", "invalid", "a kernel writes outside of all its arrays"),

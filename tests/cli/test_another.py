@@ -34,11 +34,9 @@ def predicted_time(recorded_s, work):
 
 
 def test_the_part_that_memory_explains_gets_slower_and_the_rest_stays():
+    """What the datasheets share stays, too, until memory takes longer."""
     there = predicted_time(5e-6, traffic(distinct_bytes=4e6))  # 1 us of 5 us
     assert there == second_gpu.PredictedTime(pytest.approx(4e-6 + SLOWER * 1e-6), "memory", pytest.approx(0.2))
-
-
-def test_what_the_datasheets_share_stays_until_memory_takes_longer():
     assert predicted_time(1.5e-6, traffic(flops={"fp32_flops": 5e7})).seconds == pytest.approx(1.5e-6)
     there = predicted_time(1e-6, traffic(flops={"fp32_flops": 5e7}, distinct_bytes=3.2e6))  # 1 us; 0.8 us, then 1.146
     assert (there.seconds, there.by) == (pytest.approx(0.8e-6 * SLOWER), "memory")
@@ -95,13 +93,11 @@ def test_a_pair_that_has_changed_since_is_compared_only_if_a_record_was_carried_
     assert len(compared.pages()) == 1
 
 
-def test_a_machine_that_is_measured_is_not_predicted(course):
-    course(H100, 2.5)
-    with pytest.raises(UserError, match=r"nvidia_h100_80gb_hbm3 is already measured \(ch1.json\)"):
-        second_gpu.predict(H100)
-
-
-def test_a_prediction_is_not_replaced(course):
+def test_a_prediction_is_not_replaced_and_a_machine_that_is_measured_not_predicted(course):
     second_gpu.predict(H100)
     with pytest.raises(UserError, match=r"recorded/nvidia_h100_80gb_hbm3/predicted\.json exists"):
+        second_gpu.predict(H100)
+    (course.folder / compared.FILE).unlink()
+    course(H100, 2.5)
+    with pytest.raises(UserError, match=r"nvidia_h100_80gb_hbm3 is already measured \(ch1.json\)"):
         second_gpu.predict(H100)

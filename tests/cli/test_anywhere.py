@@ -5,11 +5,13 @@ from math import prod
 import pytest
 from samples import pair_result, record
 
-from common.pairs.pair import discover
+from common.pairs.pair import chapters, discover
 from common.record.result import Row
 from tools import random_sizes
+from tools.__main__ import main
 
-PAIRS = [pair for path in random_sizes.CHAPTERS.values() for pair in discover(path) if random_sizes.has_library(pair)]
+COURSE = [pair for number in random_sizes.CHAPTERS for pair in discover(chapters()[number])]
+PAIRS = [pair for pair in COURSE if random_sizes.has_library(pair)]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.chapter} {pair.name}")
@@ -38,5 +40,5 @@ def test_the_best_version_counts_against_the_fastest_library(ratio, is_behind):
 
 
 def test_the_command_lists_what_it_would_measure(capsys):
-    assert random_sizes.run(["--seed", "a name", "--only", "softmax", "--list"]) == 0
+    assert main(["random_sizes", "--seed", "a name", "--only", "softmax", "--list"]) == 0
     assert capsys.readouterr().out.count("softmax anywhere/") == 3

@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from argparse import Namespace
 from dataclasses import replace
 from itertools import count
 
@@ -217,7 +218,7 @@ def test_a_map_that_is_none_is_one_line(tmp_path):
     for text in ("[files", "[file]\na = 'b'"):
         path.write_text(text)
         with refused("no map of names", start=path):
-            carry_records.run(["HEAD", "--map", str(path)])
+            carry_records.run(Namespace(revision="HEAD", chapter=None, map=str(path)))
 
 
 def test_a_map_has_a_table_for_each_kind_of_name(tmp_path):
@@ -384,15 +385,6 @@ def test_what_a_version_inherits_from_its_baseline_is_its_own(clock, carried):
     assert carried(WHOLE, variant=TEXT.replace(REFERENCE, ""), clock=clock, **TIMED)[1]
 
 
-@pytest.mark.usefixtures("unseen")
-@pytest.mark.parametrize("clock", ["device", "wall"])
-def test_what_a_version_left_to_its_baseline_was_no_part_of_its_run(clock, carried):
-    """Although a name in `run`, here in a text, leads to it."""
-    then = changed(WHOLE, {"    result =": '    kind = "library"\n    result ='})
-    now = then.replace(REFERENCE, "").replace(COST, "").replace(LIBRARY, "").replace(LATE, "")
-    assert "library" in now and carried(then, variant=now, clock=clock, **{**TIMED, "then": then})[1]
-
-
 @pytest.mark.parametrize("variant", [TEXT, WHOLE], ids=["inherited", "its own"])
 def test_another_cost_is_stale(variant, carried):
     said = carried(changed(WHOLE, {"2 * x.nbytes": "3 * x.nbytes"}), variant=variant, **TIMED)[2]
@@ -438,11 +430,7 @@ SIZES = TEXT[TEXT.index("SIZES") : TEXT.index("def inputs")]
 
 
 @pytest.mark.usefixtures("unseen")
-def test_the_sizes_of_old_files_are_those_of_their_baselines_and_the_contract_of_today_is_not_asked_of_them(
-    carried, tmp_path
-):
+def test_the_contract_of_today_is_not_asked_of_old_files_and_a_sizes_arguments_are_those_of_the_row(carried):
     then, size = changed(TEXT, {'"check": {"n": 5}, ': ""}), {"size": "large", "sizes": {"n": 4096}}
-    write_pair(tmp_path / "ch3", "double", then, then)
-    assert old_pairs(tmp_path / "ch3", RenameMap())["double"][0].sizes == {"default": {}, "large": {"n": 4096}}
     kept, is_current, *_ = carried(changed(TEXT, {"result": "y"}), then=then, lists_sizes=False, **size)
     assert is_current and kept.sizes == {"n": 4096}

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -98,7 +99,8 @@ def beside(tmp_path, monkeypatch):
 MISTAKES = [  # arguments, what must be said
     ("", "nothing to do", "--chapter N"),
     ("--chapter 99", "no chapter 99", "there are 1"),
-    ("--chapter one", "--chapter", "'one'"),
+    ("--chapter ch99", "no chapter 99", "there are 1"),
+    ("--chapter one", "--chapter", "'one' is no chapter's number, such as 3 or ch3"),
     ("--all --chapter 1", "--chapter: not allowed with argument --all"),
     ("--count softmx", "'softmx': did you mean softmax\n"),
     ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or a measure"),
@@ -132,6 +134,8 @@ MISTAKES = [  # arguments, what must be said
     ("--compare a.json b.json", "a.json: cannot be read"),
     ("--compare brace.json .", "brace.json: not JSON"),
     ("--compare newer.json .", "newer.json: written by a newer version of the course (schema 99"),
+    (f"--show {ROOT}/recorded/counts.json", "counts.json: holds counts, not a benchmark record\n"),
+    ("--path fine --device meta", "meta"),
 ]
 
 
@@ -151,36 +155,11 @@ def test_a_mistake_is_one_line_and_status_2_and_nothing_runs(arguments, said, be
     assert [words for words in said if words not in err] == [], err
 
 
-@pytest.mark.parametrize(
-    ("file", "kind"),
-    [
-        ("counts.json", "counts"), ("nvidia_h200/hardware.json", "a machine's datasheet"),
-        ("nvidia_h200/collectives.json", "a record of ch6/collectives.py"),
-    ],
-)  # fmt: skip
-def test_a_file_of_another_kind_is_called_by_its_name(file, kind, printed):
-    path = ROOT / "recorded" / file
-    for words in (["--show", path], ["--compare", path, path]):
-        assert printed(*words, status=2).err == f"benchmark.py: {path}: holds {kind}, not a benchmark record\n"
-
-
-@pytest.mark.parametrize("device", ["meta", pytest.param("cuda:99", marks=pytest.mark.rest)])  # torch has to look
-def test_a_device_that_is_not_there_is_one_line(device, pairs, capfd):
-    assert call("--path", pairs, "--device", device) == 2
-    assert device in one_line_of(capfd)
-
-
 def shell(*arguments, python=(), **options):
     """benchmark.py as its user starts it, from another folder."""
     command = [sys.executable, *python, ROOT / "benchmark.py", *arguments]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": Path.home(), "timeout": 120, **options}
     return subprocess.run(command, text=True, **options)
-
-
-def test_a_mistake_on_the_real_command_line_is_no_traceback():
-    done = shell("--chapter", "99")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith("benchmark.py: there is no chapter 99")
 
 
 # Quick answers
@@ -271,25 +250,6 @@ def test_of_a_part_of_a_chapter_whole_classes_are_recorded(options, interrupted,
     assert all(f"recorded in {tmp_path / 'kept/nvidia_h200' / file}\n" in out for file in kept())
 
 
-def test_of_an_interrupted_run_everything_is_in_its_json(ran, tmp_path):
-    ran.record = record(pair_result(), interrupted=True)
-    assert call("--chapter", 1, "--json", tmp_path / "r.json") == 130
-    assert load_record(tmp_path / "r.json").environment["interrupted"]
-
-
-@pytest.mark.parametrize("size", ["large", "default,small,large", "all"])
-def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_named(size, ran, kept, tmp_path, printed):
-    sizes = ["large/a", "large/b"] if size == "large" else ["default", "small/a", "large/a"]
-    ran.record = record(*(pair_result(size=each, chapter="ch3") for each in sizes))
-    out = printed("--chapter", 3, "--record", "--size", size).out
-    assert ran.asked[1] == size
-    files = ["ch3_large.json"] if size == "large" else ["ch3.json", "ch3_small.json", "ch3_large.json"]
-    assert re.findall("^recorded in (.*)", out, re.MULTILINE) == [
-        f"{tmp_path}/kept/nvidia_h200/{file}" for file in files
-    ]
-    assert kept() == sorted(files)
-
-
 def test_every_chapter_of_all_is_recorded_in_its_own_file(ran, kept, printed):
     fine, failed = pair_result(chapter="ch1"), of_chapter_3("rms_norm", **DEAD)
     ran.record = record(fine, of_chapter_3("softmax"), failed)
@@ -309,11 +269,10 @@ def test_a_record_is_shown_as_when_it_was_measured(options, pairs, ran, tmp_path
     assert "beyond.md: cannot be written" in err and out == ""
 
 
-@pytest.mark.parametrize("rows", [[], [Row("optimized", "baseline", "verified")]])
-def test_a_plot_of_nothing_is_not_drawn_and_no_error(rows, pairs, ran, tmp_path, printed):
-    ran.record, drawn = record(pair_result(rows=rows)), tmp_path / "p.png"
-    assert f"{drawn} not drawn: nothing was timed" in printed("--path", pairs, "--check", "--plot", drawn).out
-    assert not drawn.exists()
+def test_a_plot_of_nothing_is_not_drawn_and_no_error(pairs, ran, tmp_path, printed):
+    ran.record, plot = record(pair_result(rows=[Row("optimized", "baseline", "verified")])), tmp_path / "p.png"
+    assert f"{plot} not drawn: nothing was timed" in printed("--path", pairs, "--check", "--plot", plot).out
+    assert not plot.exists()
 
 
 def test_limits_are_shown_with_units_and_origin(monkeypatch, printed):
@@ -355,9 +314,7 @@ def test_where_the_time_went_is_told_on_request(pairs, ran, printed):
     ]
 
 
-@pytest.mark.parametrize(
-    ("size", "lacks"), [("small", 1), ("small/a,small/b", 1), ("default", 0), ("small,default", 0), ("all", 0)]
-)
+@pytest.mark.parametrize(("size", "lacks"), [("small/a,small/b", 1), ("small,default", 0), ("all", 0)])
 def test_pairs_that_lack_the_size_are_named(size, lacks, pairs, ran, printed):
     said = [line for line in printed("--path", pairs, "--size", size).err.splitlines() if "left out" in line]
     assert said == [f"left out, because they have no size {size}: double"] * lacks
@@ -399,29 +356,26 @@ def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, kept, tmp_path, 
     assert said.startswith(f"recorded, but not shown: {path}: not JSON (")
 
 
-def test_a_reader_that_has_seen_enough_costs_no_record(pairs, tmp_path):
-    command = [sys.executable, ROOT / "benchmark.py", "--path", pairs, "--check", "--json", tmp_path / "r.json"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    child.stdout.close()
-    assert child.stderr.read().splitlines() == ["[1] double default", "[2] triple default"]
-    assert child.wait() == 0
-    child.stderr.close()
-    assert len(load_record(tmp_path / "r.json").pairs) == 2
+STREAMS = ("{} >/dev/full 2>&1; [ $? = 1 ]", "{} <&- >&- 2>&-", "({} || echo Traceback >&2) | true")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize(
-    ("streams", "status"),
-    [
-        (">/dev/full 2>&1", 1), pytest.param("<&- >&- 2>&-", 0, marks=pytest.mark.rest),
-    ],
-)  # fmt: skip
-def test_streams_that_take_nothing_cost_no_record(streams, status, pairs, tmp_path):
-    """Progress is lost on a full disk, results are not; what was closed is not asked for."""
-    command = [sys.executable, ROOT / "benchmark.py", "--path", pairs, "--check", "--json", tmp_path / "r.json"]
-    done = subprocess.run(f"{shlex.join(map(str, command))} {streams}", shell=True, capture_output=True, text=True)
-    assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
-    assert [pair.rows[0].verdict for pair in load_record(tmp_path / "r.json").pairs] == ["verified"] * 2
+@pytest.mark.parametrize("streams", STREAMS, ids=["full", "closed", "a reader that has seen enough"])
+def test_streams_that_take_nothing_cost_no_file(streams, tmp_path):
+    save_record(record(pair_result()), tmp_path / "r.json")
+    command = [sys.executable, ROOT / "benchmark.py", "--show", tmp_path / "r.json", "--markdown", tmp_path / "r.md"]
+    line = streams.format(shlex.join(map(str, command)))
+    done = subprocess.run(line, shell=True, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert "2.00x" in (tmp_path / "r.md").read_text()
+
+
+def test_a_pipe_gets_one_whole_record(pairs, ran, tmp_path):
+    """A file is written after each pair, and once more in the end."""
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as reader:
+        assert call("--path", pairs, "--json", pipe) == 0
+        assert [pair["name"] for pair in json.load(reader)["results"]] == ["double"]
 
 
 def test_ctrl_c_before_anything_is_measured_says_so():
@@ -639,7 +593,7 @@ def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tm
     profiled.assert_called_once_with(discover(pairs), tmp_path / "results" / "pairs", "cpu")
 
 
-@pytest.mark.parametrize("words", [["benchmark.py", "--list"], ["learn.py", "next"], ["-m", "tools.record"]])
+@pytest.mark.parametrize("words", [["benchmark.py", "--list"], ["learn.py", "next"], ["-m", "tools", "record"]])
 def test_without_the_courses_packages_a_program_ends_with_one_line(words):
     done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1

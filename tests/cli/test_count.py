@@ -1,19 +1,19 @@
 """benchmark.py --count: versions side by side, a file, and an exit status that tells whose fault it is."""
 
 import json
-import signal
 from types import SimpleNamespace
 
 import pytest
-from samples import PATIENCE_S, refused, rows_of, version, write_pair
+from samples import rows_of, version, write_pair
 
 import benchmark
-from common.cli import count, counts
+from common.cli import counts
 from common.pairs.pair import discover
-from common.record.files import RecordError
 from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Rates
 from common.traffic.versions import VersionTraffic
+from tools import count_chapters
+from tools.__main__ import main
 
 SIZES = {"check": {"n": 7}, "default": {"n": 64}, "large/a": {"n": 128}, "large/b": {"n": 256}}
 COST = {"dram_bytes": 64.0}
@@ -44,8 +44,8 @@ def asked(monkeypatch):
         on_version("baseline")
         return list(asked.found.values())
 
-    monkeypatch.setattr(count, "count_pair", count_pair)
-    monkeypatch.setattr(count, "rates_for", lambda machine: RATES)
+    monkeypatch.setattr(counts, "count_pair", count_pair)
+    monkeypatch.setattr(counts, "rates_for", lambda machine: RATES)
     return asked
 
 
@@ -89,6 +89,17 @@ def test_a_version_that_cannot_be_counted_says_why_and_fails_only_by_its_own_fau
     assert f"optimized: not counted: {other.reason}\n" in capsys.readouterr().out
 
 
+def test_ctrl_c_ends_a_count_with_status_130(pairs, asked, monkeypatch, capsys):
+    """That nobody is left then: engine/test_faults.py."""
+
+    def stops(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(counts, "count_pair", stops)
+    assert call("--path", pairs, "--count", "*") == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_json_and_markdown_hold_the_same(pairs, asked, tmp_path):
     asked.found["optimized"] = NEITHER
     kept, page = tmp_path / "c.json", tmp_path / "c.md"
@@ -119,49 +130,16 @@ def test_versions_are_counted_for_what_they_do(tmp_path, capsys):
     assert [version.failed for version in pair.versions] == [False, False, True]
 
 
-@pytest.mark.rest
-@pytest.mark.usefixtures("signals_as_in_a_terminal")
-def test_ctrl_c_ends_a_count_with_status_130_and_leaves_no_process(launch, tmp_path):
-    waits = version("import time; time.sleep(1000)")
-    write_pair(tmp_path / "own", "double", waits, waits)
-    running = launch("--path", tmp_path / "own", "--count", "*")
-    assert running.stderr.readline() == "[1] double default\n"  # its process has begun
-    running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=PATIENCE_S)
-    assert (running.returncode, err) == (130, "interrupted\n")
-    assert launch.left() == []
-
-
 # What is kept
 
 
-def kept_of(pairs, size="default"):
-    (pair,) = discover(pairs, "double")
-    return pair, counts.CountedPair.from_pair(pair, size, list(FOUND.values()))
-
-
-@pytest.mark.parametrize(
-    ("now", "is_current"),
-    [
-        (version("return x + x + w_shift", sizes=SIZES), False),
-        (version(sizes=SIZES | {"default": {"n": 65}}), False),
-        (version(sizes={"check": {"n": 7}, "default": {"n": 64}}).replace("Double", "Twice"), True),
-    ],
-)
-def test_a_count_is_of_the_pair_as_it_was(now, is_current, pairs):
-    _, found = kept_of(pairs)
-    write_pair(pairs, "double", now, now)
-    assert found.is_current(discover(pairs, "double")[0]) is is_current
-    assert not found.is_current(None)
-
-
 def test_what_is_missing_or_stale_is_counted_and_the_rest_is_kept(pairs, asked, monkeypatch, tmp_path):
-    monkeypatch.setattr(count, "chapters", lambda: {1: pairs})
+    monkeypatch.setattr(count_chapters, "chapters", lambda: {1: pairs})
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
 
     def counted_now():
         asked.of.clear()
-        assert count.record_counts([]) == 0
+        assert main(["count_chapters"]) == 0
         return [(name, size) for name, size, _ in asked.of]
 
     assert counted_now() == [("double", "default"), ("triple", "default"), ("triple", "count")]
@@ -171,15 +149,9 @@ def test_what_is_missing_or_stale_is_counted_and_the_rest_is_kept(pairs, asked, 
     assert [(each.name, each.size) for each in counts.load_counts()] == [
         ("double", "default"), ("triple", "default"), ("triple", "count")
     ]  # fmt: skip
+    write_pair(pairs, "double", version(), version(sizes=SIZES | {"default": {"n": 65}}))
+    assert counted_now() == [("double", "default")]
     (pairs / "baseline_double.py").unlink()
     (pairs / "optimized_double.py").unlink()
     assert counted_now() == []
     assert {each.name for each in counts.load_counts()} == {"triple"}
-
-
-@pytest.mark.parametrize("text", ['{"schema": 2}', '{"schema": 1}', '{"schema": 1, "environment": {}, "pairs": [{}]}'])
-def test_a_bad_file_is_one_line(text, tmp_path):
-    path = tmp_path / "counts.json"
-    path.write_text(text)
-    with refused("counts.json: ", path, RecordError):
-        counts.FORMAT.load(path)

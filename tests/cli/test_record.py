@@ -3,33 +3,29 @@
 import json
 import math
 from dataclasses import asdict, replace
+from unittest.mock import Mock
 
 import pytest
-from samples import because, pair_result, refused, version, write_pair
+from samples import because, pair_result, version, write_pair
 from samples import record as record_of
 
 from common.engine import runner
 from common.isolation import worker
 from common.learn.gate import NOT_YET
-from common.pairs.pair import discover
+from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record.record_file import load_record
 from common.record.result import Row
-from tools import record, record_steps, solutions
-from tools.record_steps import Part
+from tools import record, solutions
+from tools.__main__ import main
+from tools.record import Part
 
 CPU = {"kind": "cpu", "name": "A CPU", "capability": None, "gpus": 0, "cores": 2, "threads": 1}
 SIZES = {"check": {"n": 127}, "default": {"n": 4096}, "large/a": {"n": 8192}, "large/b": {"n": 8193}}
 UNTIMED = {"arms": {}, "noise_floor": None, "orders": []}
-WHOLE = [
-    "hardware",
-    "ch1 a default",
-    "ch1 b default",
-    "calibration",
-    "ch1 a large/a and 1 more",
-    "ch1 b large/a and 1 more",
-]
+WHOLE = ["hardware", "ch1 a default", "ch1 b default", "calibration"]
+WHOLE += ["ch1 a large/a and 1 more", "ch1 b large/a and 1 more"]
 
 
 def step(what, do=lambda: "", **part):
@@ -45,24 +41,20 @@ class Clock:
     def __call__(self):
         return self.now
 
-    def work(self, what, took_s, **part):
+    def work(self, what, takes_s, **part):
         def do():
-            self.now += took_s
+            self.now += takes_s
             self.done.append(what)
             return ""
 
         return step(what, do, **part)
 
 
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-def test_no_step_begins_that_would_end_after_the_budget_and_a_shorter_one_still_does(clock):
+def test_no_step_begins_that_would_end_after_the_budget_and_a_shorter_one_still_does():
+    clock = Clock()
     steps = [
-        clock.work("a", 30, here_s=30.0), clock.work("b", 60, here_s=60.0), clock.work("c", 5, here_s=5.0),
-        clock.work("d", 70, here_s=70.0),
+        clock.work("a", 30, took_s=30.0), clock.work("b", 60, took_s=60.0), clock.work("c", 5, took_s=5.0),
+        clock.work("d", 70, took_s=70.0),
     ]  # fmt: skip
     left = [*record.carry_out(steps, 100, clock)]
     assert clock.done == ["a", "b", "c"] and left == ["d (missing, about 70 s)"]
@@ -70,10 +62,8 @@ def test_no_step_begins_that_would_end_after_the_budget_and_a_shorter_one_still_
     assert [*record.carry_out(steps, math.inf, clock)] == [] and clock.done == ["a", "b", "c", "d"]
 
 
-def test_a_stop_leaves_all_that_was_not_done_and_the_step_that_it_stopped(clock):
-    def stopped():
-        raise KeyboardInterrupt
-
+def test_a_stop_leaves_all_that_was_not_done_and_the_step_that_it_stopped():
+    clock, stopped = Clock(), Mock(side_effect=KeyboardInterrupt)
     lines = record.carry_out([clock.work("a", 1), step("b", stopped, is_stale=True), step("c")], 9, clock)
     left = [next(lines), next(lines)]
     with pytest.raises(KeyboardInterrupt):
@@ -81,17 +71,20 @@ def test_a_stop_leaves_all_that_was_not_done_and_the_step_that_it_stopped(clock)
     assert clock.done == ["a"] and left == ["b (stale, about 1 s)", "c (missing, about 1 s)"]
 
 
-def test_a_step_that_fails_is_left_with_its_reason_and_the_others_go_on(clock):
-    def fails():
-        raise UserError("no such device")
-
-    def dies():
-        raise worker.ChildFailed("no progress for 120 s")
-
+def test_a_step_that_fails_is_left_with_its_reason_and_the_others_go_on():
+    clock, fails = Clock(), Mock(side_effect=UserError("no such device"))
+    dies = Mock(side_effect=worker.ChildFailed("no progress for 120 s"))
     steps = [step("a", fails), step("b", dies), step("c", lambda: "default: optimized invalid: wrong")]
     left = [*record.carry_out([*steps, clock.work("d", 1)], 9, clock)]
     assert left == ["a: no such device", "b: no progress for 120 s", "c: default: optimized invalid: wrong"]
     assert clock.done == ["d"]
+
+
+@pytest.fixture(autouse=True)
+def recorded(tmp_path, monkeypatch):
+    """The folder of records."""
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
+    return tmp_path / "recorded"
 
 
 # A chapter of two pairs, a machine that measures at once
@@ -103,7 +96,7 @@ def chapter(tmp_path, monkeypatch):
     for name in "ab":
         write_pair(folder, name, version(), version(sizes=SIZES))
     monkeypatch.setattr(record, "chapters", lambda: {1: folder})
-    monkeypatch.setattr(record_steps, "exercises", list)
+    monkeypatch.setattr(record, "exercises", list)
     monkeypatch.setattr(record, "survey_apart", lambda device, with_limits: (CPU, {}))
     return folder
 
@@ -134,160 +127,147 @@ def machine(monkeypatch):
         return on_cpu(*results, date=f"2026-01-02T03:04:{len(asked):02}+00:00", interrupted=interrupted)
 
     monkeypatch.setattr(runner, "run_pairs", run_pairs)
-    monkeypatch.setattr(record_steps, "sheet_parts", lambda *where: [])
-    monkeypatch.setattr(record_steps, "calibration_parts", lambda *where: [])
+    monkeypatch.setattr(record, "sheet_parts", lambda *where: [])
+    monkeypatch.setattr(record, "calibration_parts", lambda *where: [])
     return asked, answers
 
 
-def planned(folder, only_default=False):
-    return [each.what for each in record.plan("cpu", CPU, folder, only_default, {})]
+def planned(only_default=False):
+    return [each.what for each in record.plan("cpu", CPU, only_default, {})]
 
 
 def files(folder):
     return {path.name: [(each.name, each.size) for each in load_record(path).pairs] for path in folder.glob("*/*.json")}
 
 
-def test_on_a_new_machine_all_is_missing_the_default_sizes_first(chapter, tmp_path):
-    assert planned(tmp_path / "recorded") == WHOLE
-    assert planned(tmp_path / "recorded", only_default=True) == WHOLE[:4]
+def test_on_a_new_machine_all_is_missing_the_default_sizes_first(chapter):
+    assert planned() == WHOLE
+    assert planned(only_default=True) == WHOLE[:4]
 
 
-def test_what_is_stale_comes_first_and_what_is_recorded_not_at_all(chapter, tmp_path):
+def test_what_is_stale_comes_first_and_what_is_recorded_not_at_all(chapter):
     a, b = discover(chapter)
     old = measured(b, "large/b", source_hash="of another code")
     new = [measured(a, "default"), measured(b, "default"), measured(a, "large/b"), measured(b, "large/a")]
-    record.store.keep_record(on_cpu(*new, old), tmp_path / "recorded")
-    steps = record.plan("cpu", CPU, tmp_path / "recorded", False, {})
+    record.store.keep_record(on_cpu(*new, old))
+    steps = record.plan("cpu", CPU, False, {})
     lines = [each.line([]) for each in steps]
     assert lines[0] == "ch1 b large/b (stale, about 50 s)"
     assert [line.split(" (")[0] for line in lines[1:]] == ["hardware", "calibration", "ch1 a large/a"]
 
 
-def test_a_run_that_was_stopped_goes_on_where_it_was(chapter, machine, tmp_path, capsys):
+def test_a_run_that_was_stopped_goes_on_where_it_was(chapter, machine, recorded, capsys):
     asked, answers = machine
     answers["b", "large/a"] = KeyboardInterrupt
-    folder = tmp_path / "recorded"
-    assert record.main([], folder) == 130
+    assert main(["record"]) == 130
     assert asked == [("a", "default"), ("b", "default"), ("a", "large/a,large/b"), ("b", "large/a,large/b")]
     assert capsys.readouterr().out.endswith("left: ch1 b large/a and 1 more (missing)\n")
     answers.clear(), asked.clear()
-    assert record.main([], folder) == 0
+    assert main(["record"]) == 0
     assert asked == [("b", "large/a,large/b")]
     assert capsys.readouterr().out.endswith("nothing is left\n")
     asked.clear()
-    assert record.main(["--dry-run"], folder) == record.main([], folder) == 0 and asked == []
-    assert {name: sorted(found) for name, found in files(folder).items()} == {
+    assert main(["record", "--dry-run"]) == main(["record"]) == 0 and asked == []
+    assert {name: sorted(found) for name, found in files(recorded).items()} == {
         "ch1.json": [("a", "default"), ("b", "default")],
         "ch1_large.json": [(name, size) for name in "ab" for size in ("large/a", "large/b")],
     }
 
 
-def test_what_is_measured_anew_takes_the_place_of_what_was_and_of_nothing_else(chapter, machine, tmp_path):
+def test_what_is_measured_anew_takes_the_place_of_what_was_and_of_nothing_else(chapter, machine, recorded):
     a, b = discover(chapter)
     stale = [measured(pair, "default", source_hash="old") for pair in (a, b)]
-    record.store.keep_record(on_cpu(*stale, date="2025-12-31T00:00:00+00:00"), tmp_path)
-    assert record.main(["--only-default"], tmp_path) == 0
-    assert files(tmp_path) == {"ch1.json": [("a", "default"), ("b", "default")]}
-    assert not any(each.source_hash == "old" for each in load_record(tmp_path / "a_cpu/ch1.json").pairs)
-    record.store.keep_record(on_cpu(measured(a, "default"), replace(stale[1], name="gone"), stale[1]), tmp_path)
-    assert record.main(["--only-default"], tmp_path) == 0
-    assert sorted(files(tmp_path)["ch1.json"]) == [("a", "default"), ("b", "default"), ("gone", "default")]
+    record.store.keep_record(on_cpu(*stale, date="2025-12-31T00:00:00+00:00"))
+    assert main(["record", "--only-default"]) == 0
+    assert files(recorded) == {"ch1.json": [("a", "default"), ("b", "default")]}
+    assert not any(each.source_hash == "old" for each in load_record(recorded / "a_cpu/ch1.json").pairs)
+    record.store.keep_record(on_cpu(measured(a, "default"), replace(stale[1], name="gone"), stale[1]))
+    assert main(["record", "--only-default"]) == 0
+    assert sorted(files(recorded)["ch1.json"]) == [("a", "default"), ("b", "default"), ("gone", "default")]
 
 
-def test_a_size_that_was_skipped_is_recorded_as_such(chapter, machine, tmp_path):
+def test_a_size_that_was_skipped_is_recorded_as_such(chapter, machine, recorded):
     skipped = {"rows": [Row("optimized", "baseline", "skipped", because("does not fit"))], **UNTIMED}
     machine[1]["a", "large/b"] = skipped
     gone = replace(measured(discover(chapter)[0], "large/a"), name="gone")
-    record.store.keep_record(on_cpu(gone), tmp_path)
-    assert record.main([], tmp_path) == 0
-    assert sorted(files(tmp_path)) == ["ch1.json", "ch1_large.json"]
-    assert ("a", "large/b") in files(tmp_path)["ch1_large.json"] and planned(tmp_path) == []
+    record.store.keep_record(on_cpu(gone))
+    assert main(["record"]) == 0
+    assert sorted(files(recorded)) == ["ch1.json", "ch1_large.json"]
+    assert ("a", "large/b") in files(recorded)["ch1_large.json"] and planned() == []
 
 
-def test_what_fails_is_left_and_what_does_not_fit_is_not(chapter, machine, tmp_path, capsys):
+def test_what_fails_is_left_and_what_does_not_fit_is_not(chapter, machine, recorded, capsys):
     answers = machine[1]
     answers["a", "default"] = {"rows": [Row("optimized", "baseline", "invalid", because("wrong answer"))], **UNTIMED}
-    answers["b", "default"] = {
-        "rows": [Row("optimized", "baseline", "skipped", because("does not fit in memory"))],
-        **UNTIMED,
-    }
-    assert record.main(["--only-default"], tmp_path / "recorded") == 1
+    answers["b", "default"] = {"rows": [Row("optimized", "baseline", "skipped", because("does not fit"))], **UNTIMED}
+    assert main(["record", "--only-default"]) == 1
     said = capsys.readouterr().out
-    assert "nothing could be timed: does not fit in memory\n" in said
+    assert "nothing could be timed: does not fit\n" in said
     assert said.endswith("left: ch1 a default: default: optimized invalid: wrong answer\n") and said.count("left") == 1
-    assert files(tmp_path / "recorded") == {}
+    assert files(recorded) == {}
 
 
-def test_a_pair_that_changes_while_it_is_measured_is_not_kept_and_left(chapter, machine, tmp_path, capsys):
+def test_a_pair_that_changes_while_it_is_measured_is_not_kept_and_left(chapter, machine, recorded, capsys):
     machine[1]["a", "default"] = {"source_hash": "of the code before"}
-    assert record.main(["--only-default"], tmp_path / "recorded") == 1
+    assert main(["record", "--only-default"]) == 1
     assert capsys.readouterr().out.endswith("left: ch1 a default: default: the pair has changed since\n")
-    assert files(tmp_path / "recorded") == {"ch1.json": [("b", "default")]}
+    assert files(recorded) == {"ch1.json": [("b", "default")]}
 
 
-def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed(tmp_path, monkeypatch):
+def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed(recorded, monkeypatch):
     def solved(exercise, of="A CPU", **fields):
-        path = tmp_path / of.lower().replace(" ", "_") / solutions.FILE
-        path.parent.mkdir(exist_ok=True)
+        path = recorded / of.lower().replace(" ", "_") / solutions.FILE
+        path.parent.mkdir(exist_ok=True, parents=True)
         each = {**asdict(solutions.GradedSolution(exercise.id, exercise.hash, 0, 7.0, "", {}, [])), **fields}
-        path.write_text(
-            json.dumps({"schema": 1, "environment": {"device": {"name": of}, "date": ""}, "solutions": [each]})
-        )
+        environment = {"device": {"name": of}, "date": ""}
+        path.write_text(json.dumps({"schema": 1, "environment": environment, "solutions": [each]}))
 
-    first, second, *_ = record_steps.exercises()
-    monkeypatch.setattr(record_steps, "exercises", lambda: [first, second])
-    assert record_steps.exercise_parts(CPU, tmp_path, {}) == [(first, Part([], False)), (second, Part([], False))]
+    first, second, *_ = record.exercises()
+    monkeypatch.setattr(record, "exercises", lambda: [first, second])
+    assert record.exercise_parts(CPU, {}) == [(first, Part([], False)), (second, Part([], False))]
     solved(second, "another")
-    assert record_steps.exercise_parts(CPU, tmp_path, {})[1] == (second, Part([], False, 0.0, 7.0))
+    assert record.exercise_parts(CPU, {})[1] == (second, Part([], False))
     solved(first)
-    assert [each for each, _ in record_steps.exercise_parts(CPU, tmp_path, {})] == [second]
+    assert [each for each, _ in record.exercise_parts(CPU, {})] == [second]
     for changes in ({"hash": "of another text"}, {"status": NOT_YET}):
         solved(first, **changes)
-        assert record_steps.exercise_parts(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
+        assert record.exercise_parts(CPU, {})[0] == (first, Part([], True, 7.0))
 
 
 def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypatch):
-    (_, known), *_ = record_steps.checks.FORMAT.load_all(record_steps.findings.FILE)
+    (_, known), *_ = record.checks.FORMAT.load_all(record.findings.FILE, ROOT / "recorded")
     info = known.environment["device"]
-    hashes = {pair.name: source_hash(pair) for pair in discover(record_steps.findings.PAIRS)}
+    hashes = {pair.name: source_hash(pair) for pair in discover(record.findings.PAIRS)}
     for of, stale in ((hashes, []), ({**hashes, "work": "old"}, [True])):
         found = [(tmp_path, replace(known, source_hashes=of))]
-        monkeypatch.setattr(record_steps.checks.FORMAT.__class__, "load_all", lambda *where, found=found: found)
-        assert [part.is_stale for part in record_steps.calibration_parts(info, tmp_path, {})] == stale
-        (missing,) = record_steps.calibration_parts({"name": "another"}, tmp_path, {})
-        assert missing == Part([], False, 0, known.environment["took_s"])
+        monkeypatch.setattr(record.checks.FORMAT.__class__, "load_all", lambda *where, found=found, **how: found)
+        assert [part.is_stale for part in record.calibration_parts(info, {})] == stale
+        (missing,) = record.calibration_parts({"name": "another"}, {})
+        assert missing == Part([], False)
 
 
 @pytest.mark.rest
-def test_a_pair_is_measured_and_kept(chapter, monkeypatch, tmp_path, capsys):
-    monkeypatch.undo()
-    monkeypatch.setattr(record, "chapters", lambda: {1: chapter})
-    monkeypatch.setattr(record_steps, "exercises", list)
+def test_a_pair_is_measured_and_kept(chapter, monkeypatch, recorded):
+    for path in chapter.glob("*_b.py"):
+        path.unlink()
     for name in ("sheet_parts", "calibration_parts"):
-        monkeypatch.setattr(record_steps, name, lambda *where: [])
-    assert record.main(["--only-default", "--device", "cpu"], tmp_path / "recorded") == 0
-    assert list(files(tmp_path / "recorded").values()) == [[("a", "default"), ("b", "default")]]
+        monkeypatch.setattr(record, name, lambda *where: [])
+    monkeypatch.setattr(runner, "survey_apart", lambda *where: (CPU, {}))
+    assert main(["record", "--only-default", "--device", "cpu"]) == 0
+    assert list(files(recorded).values()) == [[("a", "default")]]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [
-        (["--budget", "banana"], "banana: not a number of seconds above 0"),
-        (["--budget", "nan"], "nan: not a number"),
-        (["--device", "banana"], "must be cpu or cuda:N"),
-        (["--chapter", "1"], "unrecognized arguments"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, said, tmp_path, capsys):
-    assert record.main(arguments, tmp_path) == 2
+    [("--budget banana", "banana: not a number of seconds above 0"), ("--budget nan", "nan: not a number"),
+     ("--device cpu", "file/any: cannot be written")],
+)  # fmt: skip
+def test_bad_input_is_one_line(arguments, said, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "file")
+    assert main(["record", *arguments.split()]) == 2
     error = capsys.readouterr().err
     assert error.startswith("record: ") and said in error and error.count("\n") == 1
-
-
-def test_a_place_that_cannot_be_written_to_is_found_before_anything_is_measured(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    with refused("cannot be written"):
-        record.run([], tmp_path / "file")
 
 
 # Which pairs a machine can time

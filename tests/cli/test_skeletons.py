@@ -46,6 +46,20 @@ def test_nothing_is_replaced_and_no_name_is_read_as_anothers(name, problem, tmp_
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.parametrize("name", ["chapter8", "Chapter_8", "ch08", "8"])
+def test_a_folder_that_is_almost_a_chapters_is_refused_with_its_name(name, course, capsys):
+    assert benchmark.main(["--new", name, "sums"]) == 2
+    said = "benchmark.py: a chapter's folder is called chN: --new ch8 sums\n"
+    assert capsys.readouterr().err == said and not (course / name).exists()
+
+
+def test_no_folder_is_not_this_one(course, capsys):
+    before = {*course.iterdir()}
+    assert benchmark.main(["--new", "", "sums"]) == 2
+    assert capsys.readouterr().err == "benchmark.py: a pair needs a folder: --new DIR NAME\n"
+    assert {*course.iterdir()} == before
+
+
 def test_a_place_that_cannot_be_written_is_named(capsys):
     assert benchmark.main(["--new", "/proc/none", "sums"]) == 2
     (line,) = capsys.readouterr().err.splitlines()

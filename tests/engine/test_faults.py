@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from faults import DEATHS, HARMLESS, HUNG, IN_BOTH_VERSIONS, LEFT_BEHIND, ORPHANS, SKIPPED, leaves, stuck_when_timed
+from liars.child import measure_quickly
 from samples import HONEST, PATIENCE_S, is_alive, reason_of, row_of, version, wait_until, write_pair
 
 from common.engine import runner
@@ -54,6 +55,7 @@ def wrecks(machine, tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker, "call", impatient)
+        patch.setattr(runner, "_child_main", measure_quickly)
         patch.setattr(worker, "MOST_OUTPUT", MOST_OUTPUT)
         record = run_pairs(discover(folder), fast=True)
     left = [pid for file in folder.glob("*.pid") for pid in map(int, file.read_text().split()) if is_alive(pid)]
@@ -102,12 +104,6 @@ def test_a_wrecked_run_is_a_failed_run_and_its_record_can_be_kept(wrecks, tmp_pa
     assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == [pair.name for pair in wrecks[0].pairs]
 
 
-def test_a_loop_counter_without_to_is_told_of_tl_cast():
-    error = AttributeError("'int' object has no attribute 'to'")
-    assert worker.one_line(error).endswith("write tl.cast(counter, dtype)")
-    assert "tl.cast" not in worker.one_line(AttributeError("'int' object has no attribute 'two'"))
-
-
 def answers(say):
     say("version", 0.5)
     return 42
@@ -140,8 +136,8 @@ def test_version_a_message_is_a_death_as_any_other(content):
 
 def test_who_listens_late_takes_nobody_for_dead():
     """A run that was stopped and goes on: its pair has been done for long."""
-    late = lambda stage, fraction: time.sleep(1.0)  # noqa: E731
-    assert worker.call(answers, on_progress=late, deadline_s=0.5) == 42
+    late = lambda stage, fraction: time.sleep(1.2)  # noqa: E731
+    assert worker.call(answers, on_progress=late, deadline_s=1.0) == 42
 
 
 def compiles(seconds, afterwards_s, line):
@@ -153,13 +149,12 @@ def compiles(seconds, afterwards_s, line):
 
 
 def test_a_library_that_compiles_may_be_silent_for_longer(monkeypatch):
-    monkeypatch.setattr(worker, "COMPILE_FACTOR", 3)
+    monkeypatch.setattr(worker, "COMPILE_FACTOR", 2)
     said = list[tuple[str, float]]()
-    assert worker.call(compiles, 2.0, 0.0, deadline_s=1.0, on_progress=lambda *word: said.append(word)) == 42
+    assert worker.call(compiles, 1.2, 0.0, deadline_s=1.0, on_progress=lambda *word: said.append(word)) == 42
     assert said == [("pilot", 0.0), ("pilot", 0.0)]
-    for seconds, patience_s in ((0.0, 1), (60.0, 3)):
-        with pytest.raises(worker.ChildFailed, match=f"^hung: no progress for {patience_s} s$"):
-            worker.call(compiles, seconds, 60.0, deadline_s=1.0)
+    with pytest.raises(worker.ChildFailed, match=r"^hung: no progress for 2 s$"):
+        worker.call(compiles, 60.0, 0.0, deadline_s=1.0)
 
 
 # Ctrl-C is for where a run waits
@@ -192,6 +187,7 @@ def test_what_tidies_up_after_an_interrupt_is_not_interrupted():
     assert tidied
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(forkserver.context.get_start_method() != "forkserver", reason="needs a forkserver")
 def test_an_interrupt_while_a_child_is_asked_for_leaves_no_traceback(monkeypatch, capfd):
     """It closed the child's pipe after the server had the other end: the child read nothing and said so."""
@@ -263,12 +259,11 @@ def interrupted(running, said):
 
 
 @needs_proc
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.rest)])
-def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, launch, stuck_in, tmp_path):
+def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(launch, stuck_in, tmp_path):
     running = stuck_in({"a": version(), "b": None, "c": version()}, "--check", "--json", "r.json")
     assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == ["a"]  # saved as soon as it was there
-    os.killpg(running.pid, number)
-    os.killpg(running.pid, number)  # impatience changes nothing
+    for _ in range(2):  # impatience changes nothing
+        os.killpg(running.pid, signal.SIGINT)
     out = interrupted(running, "interrupted after 1 of 3 pairs")
     assert any(re.match(r"  optimized +verified\b", line) for line in out.splitlines()), out
     record = load_record(tmp_path / "r.json")
@@ -283,23 +278,19 @@ def test_a_benchmark_that_is_killed_leaves_nobody_either(launch, stuck_in):
     wait_until(lambda: not launch.left())  # the server needs a moment to see it
 
 
+@pytest.mark.rest
 @needs_proc
-@pytest.mark.parametrize(
-    ("earlier", "number"), [([], signal.SIGINT), pytest.param(["a"], interrupt.SIGNALS[-1], marks=pytest.mark.rest)]
-)
-def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier, number, launch, stuck_in, tmp_path):
-    pairs = {**dict.fromkeys(earlier, version()), "z": stuck_when_timed(tmp_path / "stuck")}
+def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(launch, stuck_in, tmp_path):
+    pairs = {"a": version(), "z": stuck_when_timed(tmp_path / "stuck")}
     running = stuck_in(pairs, "--fast", "--device", "cpu", "--json", "r.json")
-    os.killpg(running.pid, number)
-    interrupted(running, f"interrupted after {len(earlier)} of {len(earlier) + 1} pairs")
+    os.killpg(running.pid, interrupt.SIGNALS[-1])
+    interrupted(running, "interrupted after 1 of 2 pairs")
     wait_until(lambda: not launch.left())
-    assert sorted(os.listdir(tmp_path)) == ["pairs", *["r.json"] * len(earlier), "stuck"]
-    if earlier:
-        record = load_record(tmp_path / "r.json")
-        assert record.environment["interrupted"]
-        assert [pair.name for pair in record.pairs] == earlier
-        assert record.pairs[0].rows[0].verdict in WITH_SPEEDUP, reason_of(record.pairs[0].rows[0])
-        assert set(record.pairs[0].arms) == {"baseline", "optimized", "control"}
+    assert sorted(os.listdir(tmp_path)) == ["pairs", "r.json", "stuck"]
+    record = load_record(tmp_path / "r.json")
+    assert record.environment["interrupted"]
+    assert [(pair.name, {*pair.arms}) for pair in record.pairs] == [("a", {"baseline", "optimized", "control"})]
+    assert record.pairs[0].rows[0].verdict in WITH_SPEEDUP, reason_of(record.pairs[0].rows[0])
 
 
 def listens(pid):
@@ -327,13 +318,12 @@ def checked_run(launch, tmp_path):
 @needs_proc
 def test_an_interrupt_at_any_moment_is_status_130(checked_run, launch, tmp_path):
     """Or else it came too late: the run was done, as may be at any moment but the first."""
-    checked_run().communicate(timeout=PATIENCE_S)  # a first one takes longer: its files are not in memory yet
     running, begin = checked_run(), time.monotonic()
     running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0
     whole_s = time.monotonic() - begin
     (tmp_path / "held").touch()  # while the first moment lasts
-    moments = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)  # imports, the server's imports, this machine, pairs, the table
+    moments = (0.0, 0.3, 0.6, 0.9)  # imports, the server's imports, pairs, the table
     for moment, number in zip(moments, itertools.cycle(interrupt.SIGNALS), strict=False):
         (tmp_path / "r.json").unlink(missing_ok=True)
         running = checked_run()

@@ -1,23 +1,22 @@
 """The measured datasheet: its file and its cache, what is read off its curves, kernels that do what they count."""
 
 import json
-import os
 import re
-import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pynvml
 import pytest
 import torch
+from msgspec.structs import replace
 from samples import refused
 
-from common.hardware import cpu_sheet, facts, gpu_links, gpu_sheet, sheet_text
+from common.hardware import cpu_sheet, facts, gpu_sheet, sheet_text
 from common.hardware import sheet as sheets
 from common.hardware.levels import levels, working_sets
-from common.hardware.transfers import SIZES
 from common.machine import limits
 from common.machine.device import datasheet, describe, versions
 from common.pairs.pair import ROOT, load
@@ -55,11 +54,13 @@ def recorded_sheet():
         "link_bytes": (3.9e11, 4.5e11, "256 MiB to cuda:1", "a datasheet"),
     }  # fmt: skip
     link = {"between": [0, 1], "peer_access": True, "link": "NVLink, 18 links of each GPU", "source": "NVML"}
-    return sheets.Sheet(
-        1, environment, told, {key: asdict(limits.Limit(*limit)) for key, limit in known.items()}, bandwidth, latency,
-        levels({"L1": L1, "L2": L2}, bandwidth, latency),
-        {"host to device, pinned": [[4096, 4e8], [16384, 1.5e9]], "cuda:0 to cuda:1": [[4096, 2e8]]}, [link],
-    )  # fmt: skip
+    parts = {
+        "schema": 1, "environment": environment, "facts": told, "bandwidth": bandwidth, "latency": latency,
+        "limits": {key: asdict(limits.Limit(*limit)) for key, limit in known.items()},
+        "levels": levels({"L1": L1, "L2": L2}, bandwidth, latency), "links": [link],
+        "transfers": {"host to device, pinned": [[4096, 4e8], [16384, 1.5e9]], "cuda:0 to cuda:1": [[4096, 2e8]]},
+    }  # fmt: skip
+    return msgspec.convert(parts, sheets.Sheet)
 
 
 # The file
@@ -70,13 +71,14 @@ def recorded_sheet():
     [
         ("", "not JSON"), ("[1, 2]", "not a machine's datasheet"), ('{"schema": 2}', "written by a newer version"),
         ({"latency": [[1, 2]]}, r"latency\[0\]"), ({"bandwidth": {"read": [[1, 0]]}}, r"`int` >= 1 - at `.\.bandwidth"),
-        ({"bandwidth": {}}, "KeyError: 'read'"), ({"facts": []}, "facts"), ({"more": 1}, "more"),
+        ({"bandwidth": {}}, "KeyError: 'read'"), ({"limits": {"dram_bytes": {"measured": 1}}}, "field `datasheet`"),
+        ({"levels": {"L1": {}}}, "KeyError: 'bytes'"), ({"facts": []}, "facts"), ({"more": 1}, "more"),
         (None, "cannot be read"),
     ],
 )  # fmt: skip
 def test_a_foreign_or_broken_file_is_one_line(change, says, tmp_path):
     if change is not None:
-        text = change if isinstance(change, str) else json.dumps({**asdict(recorded_sheet()), **change})
+        text = change if isinstance(change, str) else json.dumps({**msgspec.to_builtins(recorded_sheet()), **change})
         (tmp_path / "sheet.json").write_text(text)
     with refused(says):
         sheets.FORMAT.load(tmp_path / "sheet.json")
@@ -188,7 +190,7 @@ def test_a_link_is_named_from_nvml(nvlink, ancestor, says, monkeypatch):
     told = {"P2PStatus": lambda *_: status, "TopologyCommonAncestor": lambda *_: ancestor, "NvLinkState": state}
     for what, how in told.items():
         monkeypatch.setattr(pynvml, f"nvmlDeviceGet{what}", how)
-    assert gpu_links._link("one", "other") == says
+    assert facts._link("one", "other") == says
 
 
 # Limits
@@ -261,7 +263,8 @@ def test_a_cpu_is_measured(monkeypatch):
     limit = limits.Limit(1e10, None, "a copy", "")
     monkeypatch.setattr(cpu_sheet, "measure_limits", lambda device: {"dram_bytes": limit})
     found = cpu_sheet.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, sheets.no_progress)
-    sheet = sheets.Sheet(1, {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"}, **found)
+    environment = {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"}
+    sheet = msgspec.convert({"schema": 1, "environment": environment, **found}, sheets.Sheet)
     assert [size for size, _ in sheet.bandwidth["read"]] == working_sets(8 << 10, 1 << 20)
     assert list(sheet.bandwidth) == ["read", "copy", "scale", "add", "triad"]
     assert all(1e5 < found < 1e14 for points in sheet.bandwidth.values() for _, found in points)
@@ -290,23 +293,16 @@ def test_the_tables_show_what_the_sheet_holds(capsys):
 # The script
 
 
-def script(*arguments):
-    command = [sys.executable, "-X", "importtime", ROOT / "ch2/hardware_info.py", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+MISTAKES = {"--device tpu": "must be cpu or cuda:N", "--plot nowhere": "nowhere: no such folder", "--x": "--x"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ("--device tpu", "'tpu': it must be cpu or cuda:N"), ("--plot nowhere", "nowhere: no such folder"),
-        ("--plot README.md", "README.md: a file"), ("--x", "--x"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_line(arguments, says):
-    done = script(*arguments.split())
-    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
-    assert (done.returncode, done.stdout) == (2, "") and says in line
+@pytest.mark.parametrize("arguments", [*MISTAKES, f"--plot {ROOT}/README.md"])
+def test_bad_input_is_one_line(arguments, measured, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["hardware_info.py", *arguments.split()])
+    assert load(ROOT / "ch2/hardware_info.py").main() == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), measured.devices) == ("", 1, [])
+    assert MISTAKES.get(arguments, "README.md: a file") in err
 
 
 def test_the_script_prints_saves_and_records(measured, monkeypatch, capsys, tmp_path):
@@ -366,7 +362,7 @@ def test_a_gpus_levels_are_steps():
     for kind, key in {"read": "dram_read_bytes", "write": "dram_write_bytes", "copy": "dram_bytes"}.items():
         assert dram[kind] == pytest.approx(sheet.limits[key]["measured"], rel=0.1)
         assert sheet.bandwidth[kind][-1][1] == pytest.approx(sheet.limits[key]["measured"], rel=0.15)
-    assert {size for points in sheet.transfers.values() for size, _ in points} == set(SIZES)
+    assert {size for points in sheet.transfers.values() for size, _ in points} == set(gpu_sheet.TRANSFERS)
     count = torch.cuda.device_count()
     assert (len(sheet.links), "link_bytes" in sheet.limits) == (count * (count - 1) // 2, count > 1)
     assert ("fp8_flops" in sheet.limits) == (torch.cuda.get_device_capability() >= (8, 9))

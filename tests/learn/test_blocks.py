@@ -67,11 +67,9 @@ def test_right_answers_have_none(path):
     assert python_words(path) == ""
 
 
-@pytest.mark.parametrize(("new", "words"), [("max(x * x, x)", "write tl.maximum"), ("tl.maximum(x * x, x)", "")])
-def test_a_wrong_answer_is_told_of_them(new, words, tmp_path):
+def test_a_wrong_answer_is_told_of_them(tmp_path):
     exercise = find("ch1/coalesce")
-    text = exercise.solution.read_text(encoding="utf-8").replace("x * x, axis", f"{new}, axis")
+    text = exercise.solution.read_text(encoding="utf-8").replace("x * x, axis", "max(x * x, x), axis")
     (tmp_path / "own.py").write_text(text, encoding="utf-8")
     found = grade(exercise, tmp_path / "own.py")
-    assert found.status == NOT_YET and words in found.gates[-1].text
-    assert ("Python" in found.gates[-1].text) is bool(words)
+    assert found.status == NOT_YET and "write tl.maximum" in found.gates[-1].text

@@ -1,4 +1,4 @@
-"""The gates of what is counted: which of several faults is told first."""
+"""The gates of what is counted: which of several faults is told first, and how an answer stands beside a count."""
 
 import re
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ pytest.importorskip("triton")
 
 from mutants.answers import text
 
-from common.learn import traffic_gates
+from common.learn import answer_gates, traffic_gates
 from common.learn.exercise import find
 from common.learn.kernel_gates import as_pair
 from common.learn.traffic_gates import repeats
@@ -17,6 +17,25 @@ from common.pairs.pair import Pair, discover
 from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import VersionTraffic
 from common.xray.picture import Picture
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (32000, "you say 32,000, counted 36,000: 1.12 times too low"),
+        (35000.5, "you say 35,000.5, counted 36,000: 3% too low"),
+        (None, "None is no number. Counted 36,000"),
+    ],
+)
+def test_what_is_said_and_what_is_counted_have_one_format(value, words):
+    assert answer_gates._count_text(value, 36000.0) == words
+
+
+def test_a_range_may_be_as_wide_as_is_allowed(monkeypatch):
+    """0.27 / 0.18 is a little more than 1.5 in binary."""
+    monkeypatch.setattr(answer_gates, "newest_figure", lambda _: "0.2x")
+    gates = [answer_gates._range("ratio", (0.18, high), {"widest": 1.5, "figure": ""}) for high in (0.27, 0.28)]
+    assert ["says little" in gate.text for gate in gates] == [False, True]
 
 
 @pytest.fixture

@@ -15,16 +15,14 @@ from samples import refused
 from common.cli import learn_commands, learn_text
 from common.learn import learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
-from common.learn.forecast_score import ScoredForecast, off, sureness
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
 from common.pairs.pair import ROOT
-
-resource = pytest.importorskip("resource")
+from common.record.files import RecordError
 
 TOML = """
 title = "Add"
 kind = "diagnose"
-pair = "add"
+pair = ""
 objective = "Say it."
 spec = "A spec."
 hints = ["Why?", "Because.", "So."]
@@ -112,16 +110,6 @@ def test_next_goes_on_from_the_last_one_and_comes_back_to_what_was_skipped(cours
         assert capsys.readouterr().out.startswith(f"{wanted}: Add")
 
 
-def test_next_says_what_stays_open(course, capsys):
-    run("next")
-    assert "stays open" not in capsys.readouterr().out
-    run("next")
-    out = capsys.readouterr().out
-    assert out.startswith("ch1/two: Add") and "ch1/one stays open: `python learn.py start ch1/one` goes back" in out
-    run("next")
-    assert capsys.readouterr().out.startswith("ch1/one: Add")
-
-
 def test_a_failed_check_and_a_hint_of_another_do_not_move_next(course, capsys):
     run("start", "ch1/one")
     run("hint", "ch1/two")
@@ -132,20 +120,21 @@ def test_a_failed_check_and_a_hint_of_another_do_not_move_next(course, capsys):
     assert "open, 1 try" in capsys.readouterr().out
 
 
-def test_help_says_where_next_goes_on(capsys):
-    with pytest.raises(SystemExit):
-        learn_commands.main(["next", "--help"])
-    out = " ".join(capsys.readouterr().out.split())
-    assert "after the one that you started or passed last; those you skipped come at the end" in out
+@pytest.mark.parametrize("words", ["list", "start ch2/channels_first", "progress", "hint"])
+def test_what_is_printed_fits_a_terminal_with_no_word_broken(words, tmp_path, monkeypatch, capsys):
+    texts = []
+    for columns in (60, 200):
+        for module in ("common.learn.exercise", "common.learn.learner_log", "common.learn.submission"):
+            monkeypatch.setattr(f"{module}.WORK", tmp_path / f"work{columns}")
+        monkeypatch.setenv("COLUMNS", str(columns))
+        run(*words.split())
+        texts.append(capsys.readouterr().out.replace("work200", "work60"))
+    narrow, wide = texts
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert set(narrow.replace("─", "").split()) == set(wide.replace("─", "").split())
 
 
-def test_a_question_without_words_is_not_shown(course, capsys):
-    run("start", "one")
-    out = capsys.readouterr().out
-    assert "One of: memory, arithmetic." in out and "sectors:" not in out
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@pytest.mark.parametrize("width", [40, 80])
 @pytest.mark.parametrize("exercise", [each for each in exercises() if "\n|" in each.spec], ids=lambda each: each.id)
 def test_a_table_of_a_task_is_shown_whole(exercise, width, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
@@ -217,26 +206,6 @@ def test_bad_input_is_one_line_and_status_2(words, course, capsys):
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 
-def test_a_pass_on_a_full_disk_is_shown_and_said_to_be_lost(course, capsys):
-    """There is room for a part of the line."""
-    run("start", "one")
-    (course / "work/ch1/one.py").write_text(RIGHT)
-    store = course / "work/progress.jsonl"
-    store.write_bytes(store.read_bytes() + b"x" * 100_000 + b"\n")  # no other file that a check writes is as large
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size + 30, before[1]))
-    try:
-        assert run("check", "one") == 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    out, err = capsys.readouterr()
-    assert "ch1/one: passed." in out
-    assert err == f"learn.py: this is not kept: {store}: cannot be written (File too large)\n"
-    assert [event["what"] for event in learner_log.events()] == ["start"]
-    assert run("check", "one") == 0  # there is room again: the torn line is closed
-    assert [event["what"] for event in learner_log.events()] == ["start", "check"]
-
-
 SHOWN = {"start": "Your file: work/ch1/one.py", "hint": "Why?", "solution": "sectors = 8", "reset": "at the start"}
 
 
@@ -253,10 +222,16 @@ def test_what_cannot_be_kept_is_shown_and_said(command, course, capsys, monkeypa
     assert err.startswith("learn.py: this is not kept: ") and err.count("\n") == 1
 
 
-def test_a_torn_line_costs_nothing_but_itself(course):
+def test_a_line_for_which_there_is_no_room_is_an_error_and_costs_nothing_but_itself(course):
+    resource = pytest.importorskip("resource")
     learner_log.add("start", "ch1/one")
-    with (course / "work/progress.jsonl").open("ab") as file:
-        file.write(b'{"at": "2026", "wha')  # a full disk, a power cut
+    store, before = course / "work/progress.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size + 30, before[1]))  # there is for a part of it
+    try:
+        with refused("cannot be written", store, RecordError):
+            learner_log.add("check", "ch1/one")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     learner_log.add("start", "ch1/two")
     assert [event["of"] for event in learner_log.events()] == ["ch1/one", "ch1/two"]
 
@@ -284,11 +259,8 @@ while True:
 
 def test_brackets_in_messages_are_shown_as_they_are(course, capsys):
     toml = course / "exercises/ch1/one/exercise.toml"
-    toml.write_text(
-        toml.read_text()
-        .replace("count the FLOPs", "look at x[offsets] and [/b]")
-        .replace('"Say it."', '"Of x [n, 4]."')
-    )
+    text = toml.read_text().replace("count the FLOPs", "look at x[offsets] and [/b]")
+    toml.write_text(text.replace('"Say it."', '"Of x [n, 4]."'))
     run("start", "one")
     (course / "work/ch1/one.py").write_text(RIGHT.replace("memory", "arithmetic"))
     assert run("check") == 1
@@ -300,22 +272,6 @@ def test_a_fault_in_another_exercise_stops_none_that_is_named(course):
     (course / "exercises/ch1/two/exercise.toml").write_text("title = ")
     assert find("ch1/one").title == "Add"
     assert run("list") == 2
-
-
-@pytest.mark.parametrize("command", ["check", "start", "hint"])
-def test_lines_after_the_first_are_indented(command, course, capsys, monkeypatch):
-    toml = course / "exercises/ch1/one/exercise.toml"
-    text = toml.read_text().replace("count the FLOPs", "count " * 20).replace("Why?", "Why? " * 20)
-    toml.write_text(text.replace("[answers.sectors]", f"""text = "{"which? " * 20}"\n[answers.sectors]"""))
-    run("start", "one")
-    (course / "work/ch1/one.py").write_text(RIGHT.replace("memory", "arithmetic"))
-    capsys.readouterr()
-    monkeypatch.setenv("COLUMNS", "40")
-    run(command, "one")
-    lines = capsys.readouterr().out.splitlines()
-    repeated = [line for line in lines if line.split() and set(line.split()) <= {"count", "Why?", "which?"}]
-    assert repeated and all(line.startswith("  ") for line in repeated)
-    assert max(map(len, lines)) <= 40
 
 
 def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, capsys):
@@ -366,12 +322,10 @@ def test_answers_are_added_and_replaced_by_name_and_the_rest_stays(ratios):
         ("a = 1; b = 2", "a = (3.0, 4.0); b = 2"),
         ("a = 1\na = 2\n", "a = 1\na = (3.0, 4.0)\n"),
         ("a, b = 1, 2\n", "a, b = 1, 2\na = (3.0, 4.0)\n"),
-        ("a = 1\na, b = 1, 2\n", "a = 1\na, b = 1, 2\na = (3.0, 4.0)\n"),
         ("a = b = 1\n", "a = b = 1\na = (3.0, 4.0)\n"),
         ("a: tuple = (1, 2)", "a: tuple = (1, 2)\na = (3.0, 4.0)\n"),
         ("a = (1)\n", "a = ((3.0, 4.0))\n"),
         ("# Lücke\r\na = 1  # ü\r\n", "# Lücke\r\na = (3.0, 4.0)  # ü\r\n"),
-        ('ü = "ü"; a = "é"  # é', 'ü = "ü"; a = (3.0, 4.0)  # é'),
         ("", "a = (3.0, 4.0)\n"),
     ],
 )
@@ -384,7 +338,7 @@ def test_an_answer_counts_whatever_the_reader_has_written(before, after, ratios)
     assert names["a"] == (3.0, 4.0)
 
 
-@pytest.mark.parametrize("value", ["abc", "4..3", "", "1..2..3", "0..3", "nan", "1..inf", "-1", ".."])
+@pytest.mark.parametrize("value", ["abc", "4..3", "1..2..3", "0..3", "1..inf"])
 def test_an_answer_that_is_no_range_is_one_line_and_leaves_the_file(value, ratios, capsys):
     run("start", "one")
     before = ratios.read_text()
@@ -421,18 +375,11 @@ def test_what_cannot_be_judged_right_is_not_passed():
     assert Grade(None, None, (Gate("right", True, ""), Gate("speed", None, "", is_unsure=True))).status == UNSURE
 
 
-def test_export_shows_what_it_writes(course, capsys):
-    run("start", "one")
-    capsys.readouterr()
-    assert run("export", str(course / "mine.jsonl")) == 0
-    out = capsys.readouterr().out
-    assert out == (course / "mine.jsonl").read_text() == (course / "work/progress.jsonl").read_text()
-
-
 def test_export_replaces_an_earlier_export_and_no_other_file(course, capsys):
     run("start", "one")
     for _ in range(2):
         assert run("export", str(course / "mine.jsonl")) == 0
+        assert (course / "mine.jsonl").read_text() == (course / "work/progress.jsonl").read_text()
         run("hint", "one")
     (exercise := course / "work/ch1/one.py").write_text(RIGHT)
     capsys.readouterr()
@@ -469,14 +416,23 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
         ("order = 2", 'order = "one"', "order must be a whole number"),
         ('kind = "diagnose"', 'kind = "write"\ngates.sectors = "low"', "gates: sectors must be a number"),
         ('kind = "diagnose"', 'kind = "write"\ngates.spills_at = 3', "spills_at must be a table of sizes"),
-        ('kind = "diagnose"', 'kind = "write"\ngates.spills_at.check = "x"', "gates: check must be a number"),
+        ('pair = ""', 'pair = "coalesce"', r"pair: there is no ch1/baseline_coalesce\.py$"),
+        (
+            "order = 2",
+            'order = 2\nwrong.a = {says = "sector: y", edits = [["a", "b"]]}',
+            "wrong.a: says 'sector': its gates are diagnose, resource, sectors$",
+        ),
+        (
+            'kind = "diagnose"',
+            'kind = "write"\nwrong.a = {says = "rigth: y", edits = [["a", "b"]]}',
+            "wrong.a: says 'rigth': its gates are code, right, sent, speed, traffic$",
+        ),
         ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a"]]}', "wrong.a: .* length 2, got 1 .*edits"),
         ("order = 2", 'order = 2\nwrong.a = {says = "x", edits = [["a", "b"]]}', "wrong.a: .*says"),
-        ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a", "b"]], from = "c"}', "wrong.a: .*from"),
         (
             "order = 2",
             'order = 2\nwrong.a = {says = "x: y", edits = [["a", "b"]], of = "c"}',
-            "wrong.a: there is no 'c' to change",
+            "there is no 'c'",
         ),
     ],
 )
@@ -490,19 +446,6 @@ def test_a_file_with_an_error_is_named_in_one_line(old, new, said, course):
 def test_an_unknown_exercise_names_those_that_are_near(course):
     with pytest.raises(ExerciseError, match="there are ch1/one, ch1/two"):
         find("three")
-
-
-def test_interval_scores_and_sureness():
-    assert ScoredForecast("a", 1.0, 2.0, 1.5).score == pytest.approx(0.6931, abs=1e-4)
-    assert ScoredForecast("a", 1.0, 2.0, 4.0).score == pytest.approx(0.6931 + 20 * 0.6931, abs=1e-3)
-    assert "fewer than 20" in sureness([ScoredForecast("a", 1, 2, 1.5)] * 19)
-    assert "too narrow" in sureness([ScoredForecast("a", 1, 2, 1.5)] * 10 + [ScoredForecast("a", 1, 2, 3)] * 10)
-    assert "too wide" in sureness([ScoredForecast("a", 1, 2, 1.5)] * 40)
-    assert "That fits" in sureness([ScoredForecast("a", 1, 2, 1.5)] * 27 + [ScoredForecast("a", 1, 2, 3)] * 3)
-
-
-def test_off_knows_both_sides():
-    assert "low" in off(1.0, 3.0) and "high" in off(3.0, 1.0) and off(2, 2) == "right"
 
 
 def test_the_first_text_comes_without_torch(course):

@@ -25,10 +25,6 @@ FAULTS = {
         rf"^at size check \(n 1000\): program 3 stores to out at offset 960, but out has 960 elements {STORE}: what "
         r"has to be masked\?$",
     ),
-    "stores far away": (
-        ("out_ptr + rows,", "out_ptr + (1 << 40) + rows,"),
-        r"program 0 stores to out at offset 1099511627776, but out has 1000 elements .*, or is a stride wrong\?$",
-    ),
     "stores into another tensor that torch makes": (
         ("out = torch.empty(", "beside, out = torch.empty(99), torch.empty(", "mask=rows < n)", "mask=rows <= n)"),
         rf"program 3 stores to out at offset 1000, but out has 1000 elements {STORE}",
@@ -54,10 +50,6 @@ FAULTS = {
     "a grid that is empty at a later size": (
         ("(triton.cdiv(n, 256),)", "(n // 256,)"),
         r"^wrong answer at size check \(n 1000\)\. Answer\[768\] is never written",
-    ),
-    "an error": (
-        ("tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=2)"),
-        r"^at size check \(n 1000\): line 35, `tl\.store\(.*`: ",
     ),
     "an error of `run`": (
         ("torch.empty(n,", "torch.emtpy(n,"),
@@ -104,9 +96,9 @@ def test_a_view_ends_with_its_last_element(view, elements):
 
 
 def test_a_loop_that_does_not_end_is_told_once(last, monkeypatch):
-    monkeypatch.setattr(memcheck, "DEADLINE_S", 3.0)
+    monkeypatch.setattr(memcheck, "DEADLINE_S", 2.0)
     gate = last(("    tl.store(", "    while n > 0:\n        n += 0\n    tl.store("))
-    assert gate.text == "at size check (n 1000): hung: no progress for 3 s: does each loop end?"
+    assert gate.text == "at size check (n 1000): hung: no progress for 2 s: does each loop end?"
 
 
 def test_what_only_the_compiler_refuses_is_told_with_its_line(last):

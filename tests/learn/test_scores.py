@@ -1,15 +1,12 @@
 """How good predictions were: intervals of hit rates, forecasters beside, what `learn.py progress` says of them."""
 
-import json
-
 import pytest
 from samples import pair_result, record
 
 from common.cli import forecasts, learn_commands
 from common.learn import learner_log
 from common.learn.exercise import find
-from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
-from common.record.files import RecordError
+from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, off, sureness
 from common.record.store import keep_record
 
 
@@ -39,19 +36,20 @@ def shown(capsys):
 
 @pytest.mark.parametrize(
     ("hits", "n", "says"),
-    [
-        (0, 10, "0% to 31%"), (9, 10, "55% to 100%"), (10, 10, "69% to 100%"),
-        (5, 10, "19% to 81%"), (90, 100, "82% to 95%"), (180, 200, "85% to 94%"),
-    ],
-)  # fmt: skip
+    [(0, 10, "0% to 31%"), (9, 10, "55% to 100%"), (10, 10, "69% to 100%"), (180, 200, "85% to 94%")],
+)
 def test_intervals_of_hit_rates_are_those_of_tables(hits, n, says):
     assert hit_rate_interval(hits, n) == says
 
 
-def test_no_word_is_said_of_fewer_than_twenty_ranges():
-    wrong = ScoredForecast("a", 1, 2, 9)
+def test_interval_scores_and_sureness():
+    right, wrong = ScoredForecast("a", 1.0, 2.0, 1.5), ScoredForecast("a", 1.0, 2.0, 4.0)
+    assert right.score == pytest.approx(0.6931, abs=1e-4)
+    assert wrong.score == pytest.approx(0.6931 + 20 * 0.6931, abs=1e-3)
     assert sureness([wrong] * 19).endswith("Nothing is concluded from fewer than 20.")
-    assert sureness([wrong] * 20).endswith("Your ranges are too narrow.")
+    for made, said in (([wrong] * 20, "too narrow"), ([right] * 40, "too wide"), ([right] * 27 + [wrong] * 3, "fits")):
+        assert said in sureness(made)
+    assert "low" in off(1.0, 3.0) and "high" in off(3.0, 1.0) and off(2, 2) == "right"
 
 
 def test_scores_stand_beside_those_of_forecasters_of_the_same_figures():
@@ -111,19 +109,3 @@ def test_an_exercises_figure_is_of_the_resource_of_its_pair(work):
     event = {"of": "ch1/ratios softmax", "range": [1.0, 1.5], "found": 1.8, "locked": True}
     keep_record(record(pair_result("softmax", chapter="ch3")))
     assert "  by resource: dram 0 of 1 (0% to 97%)" in list(forecasts.lines([exercise], [event]))
-
-
-@pytest.mark.parametrize("of", [3, ["ch1/x"], None])
-def test_lines_that_are_no_events_are_passed_over(of, work, capsys):
-    asked("ch1/double sectors", 4, 4)
-    with (work / "progress.jsonl").open("a") as file:
-        file.write(json.dumps({"at": "", "what": "predict", "of": of, "said": 3}) + "\n")
-    assert shown(capsys) == ["predictions without a range: 1; half of them are within a factor of 1.00"]
-
-
-def test_a_store_that_cannot_be_read_is_one_line(work, capsys):
-    (work / "progress.jsonl").mkdir(parents=True)
-    with pytest.raises(RecordError, match="cannot be read"):
-        learner_log.predictions()
-    assert learn_commands.main(["progress"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1

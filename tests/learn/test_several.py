@@ -93,8 +93,8 @@ def test_what_is_sent_beyond_a_gate_is_named(own, passed, said):
 
 
 def test_a_gate_that_is_not_given_is_not_judged():
-    assert multi_process.gate({"link": 1.0}, [(OURS, Sends(100, 9, 9, ("allreduce",), False))]).passed
-    assert multi_process.gate({"collectives": 1}, [(OURS, Sends(900, 9, 1, ("allreduce",), False))]).passed
+    for wanted, sends in (({"link": 1.0}, (100, 9, 9)), ({"collectives": 1}, (900, 9, 1))):
+        assert multi_process.gate(wanted, [(OURS, Sends(*sends, ("allreduce",), False))]).passed
 
 
 def test_a_process_that_raises_is_named_with_its_line(own):
@@ -102,7 +102,8 @@ def test_a_process_that_raises_is_named_with_its_line(own):
     assert said.startswith("rank 2: AssertionError: no luck (ring.py:")
 
 
-def test_a_process_that_comes_back_alone_is_named(own):
+def test_a_process_that_comes_back_alone_is_named(own, monkeypatch):
+    monkeypatch.setattr(multi_process, "DEADLINE_S", 5.0)
     said = own("    total = x.clone()\n", "    total = x.clone()\n    if rank == 1:\n        return total\n")
     assert "hung: " in said and "rank 1 has come back" in said and "work.wait()" in said
     assert "ring.py:" in said and "optimized_" not in said and said.endswith(WAITS)

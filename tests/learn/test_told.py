@@ -107,10 +107,6 @@ def test_where_shapes_are_not_known_an_element_is_counted_through(reason, text, 
     assert text in wrong_answer_of(reason).text(pair())
 
 
-def test_other_reasons_are_left_as_they_are():
-    assert wrong_answer_of("changed its input `x`") is None
-
-
 def test_an_output_without_a_name_has_its_number(pair):
     two = pair()
     text = PAIR.replace("return twice, sums", "return twice, sums + 0")
@@ -161,13 +157,14 @@ def test_of_large_values_only_infinities_are_compared(pair):
 @pytest.mark.parametrize(
     ("got", "text"),
     [
-        (3.0, "out[0] should be 1, got 3 (1 of 3 elements are wrong). That belongs into out[2]"),
-        (0.0, "out[0] should be 1, got 0 (1 of 3 elements are wrong)"),  # zero is what much else leaves there
+        ([3.0, 0.0, 3.0], "got 3 (1 of 3 elements are wrong). That belongs into out[2]"),
+        ([0.0, 0.0, 3.0], "got 0 (1 of 3 elements are wrong)"),  # zero is what much else leaves there
+        ([3.0, 7.0, 3.0], "got 3 (2 of 3 elements are wrong)"),  # one of two: by chance
     ],
 )
-def test_a_value_of_another_element_is_named_but_not_zero(got, text):
+def test_a_value_of_another_element_is_named_unless_it_is_zero_or_stands_there_by_chance(got, text):
     want = torch.tensor([1.0, 0.0, 3.0]).double()
-    assert mismatch_text("out", torch.tensor([got, 0.0, 3.0]), want, []) == text
+    assert mismatch_text("out", torch.tensor(got), want, []) == f"out[0] should be 1, {text}"
 
 
 RMS = "wrong answer at size check: relative RMS error {} in chunk 1 of 4, accepted 0.00056: not {}, or partly wrong"
@@ -196,10 +193,3 @@ def test_sums_of_float16_products_are_told_to_be_float32(tmp_path):
     said = grade(exercise, tmp_path / "own.py").gates[-1].text
     says = ". The error is as large as that of products or sums in float16: multiply and add in float32"
     assert said.endswith(says + ", and approximate no function"), said
-
-
-def test_one_value_that_belongs_to_another_element_by_chance_is_not_named():
-    want = torch.tensor([1.0, 2.0, 3.0]).double()
-    text = "out[0] should be 1, got 3 (2 of 3 elements are wrong)"
-    assert mismatch_text("out", torch.tensor([3.0, 7.0, 3.0]), want, []) == text
-    assert mismatch_text("out", torch.tensor([3.0, 1.0, 3.0]), want, []) == f"{text}. That belongs into out[2]"

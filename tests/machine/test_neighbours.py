@@ -97,16 +97,16 @@ def test_where_nothing_is_timed_nobody_looks(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody counts for processes that have ended")
 def test_what_children_used_is_ours_when_they_have_ended_too():
     before, ended_before_s = take_snapshot(None), ended_s()
-    subprocess.run([sys.executable, "-c", SPIN.format(1.0)], check=True)
-    then_waits = [sys.executable, "-c", SPIN.format(0.5) + "\nprint(flush=True)\ninput()"]
+    subprocess.run([sys.executable, "-c", SPIN.format(0.4)], check=True)
+    then_waits = [sys.executable, "-c", SPIN.format(0.2) + "\nprint(flush=True)\ninput()"]
     living = subprocess.Popen(then_waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         living.stdout.readline()
         living_s, spent_by_ended_s, after = spent_s(living.pid), ended_s() - ended_before_s, take_snapshot(None)
     finally:
         living.communicate(b"\n")
-    assert living_s > 0.5 - TICKS_S
-    assert spent_by_ended_s > 1.0 - TICKS_S
+    assert living_s > 0.2 - TICKS_S
+    assert spent_by_ended_s > 0.4 - TICKS_S
     assert after.ours_s - before.ours_s > living_s + spent_by_ended_s - TICKS_S
     assert living.pid not in {process.pid for process in after.others}
 

@@ -1,38 +1,46 @@
 """Wrong answers to exercises, and mutations of solutions: the committed results are of them as they are."""
 
+from functools import cache
+
 import pytest
 
 pytest.importorskip("triton")
 
 from common.learn.exercise import find
 from mutants import __main__ as tool
-from mutants import answers, mutations, results
+from mutants import answers, lessons, mutations, results
 
-ANSWERS, MUTATIONS = ({group.subject: group for group in source.groups()} for source in (answers, mutations))
+pytestmark = pytest.mark.xdist_group("mutations")  # with pytest -n, one process makes them
 AGAIN = {  # judged again: exercise -> (mutation, is it caught)
-    "ch0/distances": ("line 47: 64 -> 65", True),  # a grid with a program too few, at one size of many
-    "ch1/coalesce": ("line 41: 256 -> 255", False),
+    # a grid with a program too few, at one size of many
+    "ch0/distances": ("64 -> 65 in grid = (triton.cdiv(n_rows, 32), triton.cdiv(n_cols, 64))", True),
+    "ch1/coalesce": ("256 -> 255 in lengths_kernel[(triton.cdiv(n, 256),)](points, out, n, BLOCK=256)", False),
 }
 
 
-@pytest.mark.parametrize("groups", [ANSWERS, MUTATIONS], ids=["answers", "mutations"])
-@pytest.mark.parametrize("name", ANSWERS)
-def test_what_was_judged_is_of_the_exercise_as_it_is(name, groups):
-    assert groups[name].stale(results.load()) == [], "changed since: make mutants"
-    assert groups[name].problems(results.load()) == {}
+@cache
+def groups_of(source):
+    return {group.subject: group for group in source.groups()}
 
 
-def test_each_reason_is_a_sentence_about_a_mutation():
-    reasons = mutations.equivalent()
-    assert {(name, what) for name in reasons for what in reasons[name]} == {
-        (name, what) for name, group in MUTATIONS.items() for what, wrong in group.wrong.items() if wrong.passes
+@pytest.mark.parametrize("source", [answers, mutations], ids=["answers", "mutations"])
+def test_what_was_judged_is_of_each_exercise_as_it_is(source):
+    groups, found = groups_of(source), results.load()
+    assert {name: stale for name, group in groups.items() if (stale := group.stale(found))} == {}, "make mutants"
+    assert {name: problems for name, group in groups.items() if (problems := group.problems(found))} == {}
+
+
+def test_each_reason_is_about_a_mutation():
+    groups, reasons = groups_of(mutations), mutations.equivalent()
+    assert {name: [what for what in reasons[name] if not groups[name].wrong[what].passes] for name in reasons} == {
+        name: [] for name in reasons
     }
-    assert all(reason.endswith(".") and len(reason) > 40 for group in reasons.values() for reason in group.values())
 
 
 def test_nothing_is_remembered_of_what_is_gone():
-    keys = {group.key(name) for group in tool.groups() for name in group.wrong}
-    assert results.load().keys() <= keys and len(keys) == sum(len(group.wrong) for group in tool.groups())
+    groups = [group for source in (lessons, answers, mutations) for group in groups_of(source).values()]
+    keys = [group.key(name) for group in groups for name in group.wrong]
+    assert results.load().keys() <= {*keys} and len(keys) == len({*keys})
 
 
 @pytest.mark.rest
@@ -40,14 +48,14 @@ def test_nothing_is_remembered_of_what_is_gone():
 def test_a_mutation_is_judged_as_it_was(name):
     what, is_caught = AGAIN[name]
     caught, message = answers.judge(find(name), mutations.mutations(find(name))[what])
-    assert caught is is_caught is results.load()[MUTATIONS[name].key(what)]["caught"], message
+    assert caught is is_caught is results.load()[groups_of(mutations)[name].key(what)]["caught"], message
 
 
 @pytest.fixture
 def judged(tmp_path, monkeypatch, capsys):
     """judged(caught, *words): the tool's status and lines, where a judge says the former of all mutations."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results.json")
-    monkeypatch.setattr(tool, "groups", lambda: [*mutations.groups()])
+    monkeypatch.setattr(tool, "groups", groups_of(mutations).values)
 
     def of(caught, *words):
         monkeypatch.setattr(answers, "judge", lambda exercise, text: (caught, "right: judged"))
@@ -58,7 +66,7 @@ def judged(tmp_path, monkeypatch, capsys):
 
 
 def test_the_tool_ends_with_a_line_for_each_that_is_not_as_it_has_to_be(judged):
-    names, reasons = MUTATIONS["ch0/row_max"].wrong, mutations.equivalent()["ch0/row_max"]
+    names, reasons = groups_of(mutations)["ch0/row_max"].wrong, mutations.equivalent()["ch0/row_max"]
     status, lines = judged(False)
     assert status == 1 and lines[-1] == f"not as they have to be: {len(names) - len(reasons)}"
     assert sum(results.NO_REASON in line for line in lines) == len(names) - len(reasons)

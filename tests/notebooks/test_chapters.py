@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import product
 
 import pytest
 from cells import code_of, literals, pairs_of
@@ -85,3 +86,23 @@ def test_chapter_4_orders_tiles_and_splits_as_the_pairs_do():
     for m, n, k in ((16, 4096, 16_384), (1, 67, 1999), (64, 4096, 16_384), (64, 8704, 4096), (512, 512, 16_384)):
         _, tiles, splits, _ = split.plan(m, n, k)
         assert here["plan"](m, n, k) == (tiles, splits)
+
+
+def test_chapter_5_asks_for_sizes_that_exist():
+    named = re.search(r"for name, wanted in (\(.*\)):", code_of("ch5")["xray"])
+    made = [(pair, f"sweep/3d/4096x{width}") for pair, widths in ast.literal_eval(named[1]) for width in widths]
+    assert [size for pair, size in made if size not in pairs_of("ch5")[pair].sizes] == []
+
+
+def test_chapter_5_multiplies_blades_as_the_package_does(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "ch5")
+    from clifford import algebra
+
+    nodes = ast.parse(code_of("ch5")["algebra-code"]).body
+    (function,) = [node for node in nodes if getattr(node, "name", "") == "multiply"]
+    here = {}
+    exec(compile(ast.Module([function], []), "algebra-code", "exec"), here)
+    for found in map(algebra, (2, 3)):
+        for (i, left), (j, right) in product(enumerate(found.blades), repeat=2):
+            sign, k = found.product(i, j)
+            assert here["multiply"](left, right) == (sign, found.blades[k])

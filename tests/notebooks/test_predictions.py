@@ -29,10 +29,8 @@ def test_the_naive_forecaster_answers_what_is_missing_and_says_so(naive, capsys)
     ("said", "found", "says"),
     [
         (8, 8, "you said 8 sectors, counted 8: right"),
-        (2.0, 1.88, "you said 2 sectors, counted 1.88: 6% too high"),
         (1.88, 2.0, "you said 1.88 sectors, counted 2: 6% too low"),
         (1.0, 1.82, "you said 1 sectors, counted 1.82: 1.82 times too low"),
-        (8, 32, "you said 8 sectors, counted 32: 4.00 times too low"),
         (10_241, 641, "you said 10,241 sectors, counted 641: 16.0 times too high"),
         (0, 3, "you said 0 sectors, counted 3: wrong"),
         (0, 0, "you said 0 sectors, counted 0: right"),
@@ -43,15 +41,7 @@ def test_counts_are_compared_as_factors(said, found, says):
 
 
 @pytest.mark.parametrize(
-    ("said", "judged"),
-    [
-        (1.5, "1.33 times too low"),
-        (1.9, "5% too low"),
-        (1.97, "right"),
-        (2.0, "right"),
-        (3.0, "1.50 times too high"),
-        (40.0, "20.0 times too high"),
-    ],
+    ("said", "judged"), [(1.5, "1.33 times too low"), (1.97, "right"), (3.0, "1.50 times too high")]
 )
 def test_a_ratio_is_judged_by_the_interval_and_the_margin(said, judged):
     row = pair_result().rows[0]

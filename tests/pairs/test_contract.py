@@ -87,8 +87,7 @@ WRONG_LINES = {  # a line of its own, what the error must say
     "imports a chapter": ("import ch2.toy", "imports ch2"),
 }
 NO_PLAIN_RUN = (
-    "run = torch.lerp", "run: object = torch.lerp", "async def run(x, w_shift): ...", "class run: ...",
-    "from torch import lerp as run", "from toy import run",
+    "run = torch.lerp", "async def run(x, w_shift): ...", "class run: ...", "from torch import lerp as run",
 )  # fmt: skip
 PLAIN = "no function `run`: write it in this file as a plain `def`$"
 WRONG = {  # the text of a version, what the error must say
@@ -109,8 +108,6 @@ WRONG = {  # the text of a version, what the error must say
     "syntax error": (changed("def run", "def def run"), r":\d+: syntax error"),
     "null byte": (changed("return 2", "return 2\0"), "syntax error"),
     "a sum without end": (changed("return 2", f"return {'1 + ' * 10_000} 2"), "nests more than 100 expressions"),
-    "attributes without end": (changed("return 2", f"return x{'.a' * 3_000} + 2"), "nests more than 100 expressions"),
-    "calls without end": (changed("return 2", f"return {'-' * 500}2"), "nests more than 100 expressions"),
 }
 
 
@@ -145,7 +142,7 @@ def test_sizes_stand_in_the_baseline_and_a_variant_inherits_them(tmp_path):
         one_pair(tmp_path, version(), bare)
 
 
-@pytest.mark.parametrize("name", ["small", "order", "2d", "chunk/8", "cheap", "gpu", "cuda/large", "mount", "faults/2"])
+@pytest.mark.parametrize("name", ["2d", "chunk/8", "cheap", "gpu", "mount", "faults/2"])
 def test_a_class_of_sizes_may_have_a_name_of_its_own(name, tmp_path):
     assert one_pair(tmp_path, baseline=version(sizes={**SIZES, name: {"n": 8}})).timed_sizes == ["default", name]
 
@@ -221,11 +218,7 @@ def nothing_of_chapters(monkeypatch):
 
 
 COPIES = [  # files of chapters, what is said
-    (
-        ["ch3/baseline_softmax.py"],
-        "has no partner: also copy compiled.py and at least one of optimized_softmax.py, .* from ch3/",
-    ),
-    (["ch3/baseline_softmax.py", "ch3/compiled.py"], "has no partner: also copy at least one of optimized_softmax.py"),
+    (["ch3/baseline_softmax.py"], "has no partner: also copy compiled.py and at least one of optimized_softmax.py, "),
     (["ch3/optimized_softmax_online.py"], "has no partner: also copy compiled.py and baseline_softmax.py from ch3/"),
     (["ch3/baseline_softmax.py", "ch3/optimized_softmax.py"], "needs compiled.py beside it: copy it from ch3/$"),
     (["ch5/baseline_layer.py", "ch5/optimized_layer.py"], "needs clifford beside it: copy it from ch5/$"),
@@ -292,26 +285,14 @@ def test_two_custom_kernels_need_a_reference(tmp_path):
     assert not one_pair(tmp_path, kernel, version()).baseline.has_kernel  # then the baseline's run is the oracle
 
 
-def test_a_helper_with_a_syntax_error_is_named(tmp_path):
-    (tmp_path / "toy.py").write_text("def def")
-    with refused(r"toy\.py:1: syntax error"):
-        one_pair(tmp_path, version(extra="import toy"))
-
-
 def test_what_cannot_be_read_is_named(tmp_path):
     (tmp_path / "optimized_double_gone.py").symlink_to(tmp_path / "nowhere.py")
-    with refused("optimized_double_gone.py"):
-        one_pair(tmp_path)
-
-
-def test_a_pipe_is_not_waited_for_and_a_folder_is_no_file(tmp_path):
-    for make in (os.mkfifo, os.mkdir):
-        write_pair(tmp_path, "double", version())
-        (tmp_path / "optimized_double.py").unlink()
-        make(tmp_path / "optimized_double.py")
-        with refused("cannot be read: it is not a regular file", tmp_path / "optimized_double.py"):
-            discover(tmp_path)
-        shutil.rmtree(tmp_path)
+    (tmp_path / "toy.py").write_text("def def")
+    helped = version(extra="import toy")
+    for text, said in ((version(), "optimized_double_gone.py"), (helped, r"toy\.py:1: syntax error")):
+        with refused(said):
+            one_pair(tmp_path, text)
+        (tmp_path / "optimized_double_gone.py").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("name", [os.fsdecode(b"baseline_\xff.py"), "baseline_\x1b[31m.py"])

@@ -53,18 +53,36 @@ def test_times_without_a_bandwidth_have_no_fit(collectives, monkeypatch):
     assert kept["send_recv"]["beta_bytes_s"] == pytest.approx(3072 / 1e-4)
 
 
+@pytest.fixture
+def ends(collectives, monkeypatch, capsys):
+    """ends(options): the one line with which it ends before anything is measured."""
+    monkeypatch.setattr(collectives.dist, "init_process_group", lambda backend: pytest.fail("a group is made"))
+
+    def of(options):
+        monkeypatch.setattr("sys.argv", ["collectives.py", *options.split()])
+        status, (out, err) = program.status_of("collectives.py", collectives.run), capsys.readouterr()
+        assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith("collectives.py: ")
+        return err
+
+    return of
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [("--least 0", "two sizes"), ("--least 1 --most 8", "two sizes"), ("--least x", "invalid int"),
      ("--plot x.xyz", "must end in .png"), ("--json /nowhere/x.json", "cannot be written")],
 )  # fmt: skip
-def test_bad_input_is_one_line_before_anything_is_measured(collectives, monkeypatch, capsys, options, message):
+def test_bad_input_is_one_line_before_anything_is_measured(ends, monkeypatch, options, message):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr("sys.argv", ["collectives.py", *options.split()])
-    monkeypatch.setattr(collectives.dist, "init_process_group", lambda backend: pytest.fail("a group is made"))
-    status, (out, err) = program.status_of("collectives.py", collectives.run), capsys.readouterr()
-    assert status == 2 and not out and message in err
-    assert err.startswith("collectives.py: ") and err.count("\n") == 1
+    assert message in ends(options)
+
+
+@pytest.mark.parametrize("size", [None, "1"])
+def test_with_one_process_it_says_how_to_start_it(ends, monkeypatch, size):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    if size:
+        monkeypatch.setenv("WORLD_SIZE", size)
+    assert "needs two processes or more: torchrun --nproc-per-node 2 " in ends("")
 
 
 @pytest.mark.rest
@@ -80,12 +98,3 @@ def test_a_run_with_gloo_keeps_times_of_every_collective(tmp_path):
     assert {len(times) for times in record["times"].values()} == {3}
     assert min(seconds for times in record["times"].values() for _, seconds in times) > 0
     assert all(name in run.stdout for name in record["times"]) and (tmp_path / "r.png").stat().st_size > 0
-
-
-@pytest.mark.parametrize("told", [{}, {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}])
-def test_with_one_process_it_says_how_to_start_it(told):
-    run = subprocess.run(
-        [sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=60, check=False, env=os.environ | told
-    )
-    assert run.returncode == 2 and run.stderr.count("\n") == 1 and not run.stdout
-    assert run.stderr.startswith("collectives.py: needs two processes or more: torchrun --nproc-per-node 2 ")

@@ -47,7 +47,6 @@ CASES = {  # the variant's run, its verdict, its reason
     "raises": (f"if last: raise ValueError('no luck')\n{HONEST}", "crashed", r"^rank 1: ValueError: no luck"),
     "raises_everywhere": ("raise ValueError('no luck')", "crashed", r"^ValueError: no luck"),
     "segfault": (f"if last: os.kill(os.getpid(), 11)\n{HONEST}", "crashed", "^rank 1: killed by SIGSEGV"),
-    "exits": (f"if last: os._exit(3)\n{HONEST}", "crashed", "^rank 1: exited with status 3 before it was done"),
     "exits_politely": (f"if last: os._exit(0)\n{HONEST}", "crashed", "^rank 1: exited with status 0 before it"),
     "hangs": (
         f"if last: time.sleep(600)\n{HONEST}",
@@ -70,9 +69,6 @@ CASES = {  # the variant's run, its verdict, its reason
         "invalid",
         "^rank [01]: wrong answer",  # rank 1 spoils what it has not yet sent
     ),
-    "sends_less": (
-        "if last: total[total.numel() // 2 :] = 0\ndist.all_reduce(total)\nreturn total", "invalid", "wrong answer"
-    ),
     "sends_less_and_is_right": (  # it knows what the other has: here from a file
         "from pathlib import Path\nfile = str(Path(__file__).with_suffix('.x'))\ntorch.save(x, file + str(int(last)))\n"
         "dist.all_reduce(total[:1].clone())\nreturn x + torch.load(file + str(int(not last)))",
@@ -86,7 +82,7 @@ CASES = {  # the variant's run, its verdict, its reason
 }  # fmt: skip
 
 
-QUICK = ("raises", "segfault", "hangs", "does_not_wait", "ends_otherwise", "zz_honest")
+QUICK = ("raises", "hangs", "ends_otherwise", "zz_honest")
 PARTS = (QUICK, tuple(name for name in CASES if name not in QUICK))
 by_part = pytest.mark.parametrize(
     ("faults", "name"),
@@ -132,9 +128,8 @@ def test_no_process_is_left_and_the_record_can_be_kept(faults, tmp_path):
     assert len(load_record(tmp_path / "r.json").pairs) == len(QUICK)
 
 
-@pytest.mark.parametrize("answers", ["tuple([sum(x)] * len(x))", "[sum(x)]"])
-def test_a_reference_has_an_answer_for_each_rank(answers, machine, tmp_path):
-    reference = REFERENCE.replace("[sum(x)] * len(x)", answers)
+def test_a_reference_has_an_answer_for_each_rank(machine, tmp_path):
+    reference = REFERENCE.replace("[sum(x)] * len(x)", "[sum(x)]")
     write_pair(tmp_path, "short", version(), version(head=HEAD) + reference)
     row = row_of(run_pairs(discover(tmp_path), device="cpu", check_only=True, stressed=False), "short")
     assert "its reference must return a list of 2: each rank's answer" in reason_of(row)

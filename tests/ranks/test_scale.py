@@ -58,20 +58,12 @@ def test_published_steps_are_predicted_as_the_readme_says(run, tmp_path):
     "arguments",
     [("--gpus", "8,x"), ("--share", "2"), ("--model", "gpt5"), ("--layout", "speed=9"), ("--layout", "tensor=3"),
      ("--layout", "tensor=8,tensor=4"), ("--plot", "figure.txt"), ("--json", "/nowhere/x.json"),
-     ("--fit", "/nowhere/x.json"), ("--batch", "8", "--per-gpu", "1"), ("--batch", "7", "--layout", "stage=1")],
+     ("--check", "--fit", "x.json"), ("--batch", "8", "--per-gpu", "1"),
+     ("--batch", "7", "--layout", "stage=1")],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_an_exit_status(run, arguments):
     status, out, err = run(*arguments)
     assert status == 2 and not out and err.startswith("scale.py: ") and err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "option",
-    ["--gpus 8,64,512,4096,16384", "--layout stage=1", "--fit x.json"],
-)  # fmt: skip
-def test_the_check_refuses_what_it_does_not_use(run, option):
-    status, out, err = run("--check", *option.split())
-    assert status == 2 and not out and err.startswith(f"scale.py: --check does not use {option.split()[0]}: ")
 
 
 def test_a_file_of_another_kind_is_no_record_of_collectives(run, tmp_path):

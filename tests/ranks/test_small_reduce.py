@@ -16,7 +16,7 @@ from common.pairs.pair import ROOT, load
 pytest.importorskip("triton")
 WAITS = {"kernel": "create_atomic_rmw", "ll": "create_masked_load"}  # by what a version waits for another process
 PATHS = {name: ROOT / f"ch6/optimized_small_reduce_{name}.py" for name in WAITS}
-CALLS = 20
+CALLS = 8  # in a row: of the two halves of memory that take turns each is used again
 HANGS_S = 60  # a process that waits in vain would keep the tests from ending
 
 
@@ -74,9 +74,7 @@ def everywhere(processes, folder, n, path, late_s=0.0, ranks=2):
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("late_s", [0.0, 0.001], ids=["together", "one is late"])
-@pytest.mark.parametrize(
-    ("ranks", "n"), [(2, 3001), *(pytest.param(*few, marks=pytest.mark.rest) for few in ((2, 127), (3, 1)))]
-)
+@pytest.mark.parametrize(("ranks", "n"), [(2, 1025), pytest.param(3, 1, marks=pytest.mark.rest)])
 def test_sums_in_a_row_are_right_and_equal_in_all_processes(processes, tmp_path, path, ranks, n, late_s):
     right = [sum(each) for each in zip(*(xs_of(rank, n) for rank in range(ranks)), strict=True)]
     for mine in everywhere(processes, tmp_path, n, path, late_s, ranks):

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from samples import because, pair_result, record, refused
 
+import benchmark
 from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.source import source_hash
-from common.record import store
 from common.record.files import RECORDED, on_one_gpu
 from common.record.record_file import date_of, load_record, load_records, save_record, to_json
 from common.record.result import Row
@@ -26,18 +26,11 @@ def names(paths):
     return [f"{path.parent.name}/{path.name}" for path in paths]
 
 
-def test_a_record_is_kept_under_its_device_and_chapter(tmp_path):
-    folder = tmp_path / "recorded"
-    (path,) = keep_record(sized("default"), folder)
-    assert path == folder / "nvidia_h200" / "ch1.json"
-    assert [found for found, _ in chapter_records("ch1", folder=folder)] == [path]
-    assert chapter_records("ch2", folder=folder) == []
-    assert chapter_records("ch1", folder=tmp_path / "nowhere") == []
-
-
 def test_every_class_of_sizes_has_a_file_that_is_a_whole_record(tmp_path):
-    full = sized(*SIZES)
-    paths = keep_record(full, tmp_path)
+    full, folder = sized(*SIZES), tmp_path / "recorded"
+    paths = keep_record(full, folder)
+    assert [path for path, _ in chapter_records("ch1", folder=folder)] == [folder / "nvidia_h200/ch1.json"]
+    assert chapter_records("ch2", folder=folder) == chapter_records("ch1", folder=tmp_path / "nowhere") == []
     assert names(paths) == [f"nvidia_h200/ch1{part}.json" for part in ("_large", "", "_small", "_extra")]
     found = {path.stem: load_record(path) for path in paths}
     assert [pair.size for pair in found["ch1_large"].pairs] == ["large/8192", "large/fp16"]
@@ -198,7 +191,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
         "not recorded: rms_norm default: failed default",
         "not recorded: layer_norm default: the pair has changed since",
         f"not recorded: dropout large: without {', '.join(without)}",
-        "not recorded: gone default: the pair has changed since",
+        "not recorded: gone default: the course has no such pair",
     ]
 
 
@@ -218,24 +211,24 @@ def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(
     keep_record(record(measured("softmax")))
     before = {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")}
     save_record(record(measured("softmax", **fields), date=DAYS[3], **environment), tmp_path / "r.json")
-    assert store.main([str(tmp_path / "r.json")]) == 1
-    assert capsys.readouterr().out == f"not recorded: softmax default: {why}\n"
+    assert benchmark.main(["--show", str(tmp_path / "r.json"), "--record"]) == 1
+    assert capsys.readouterr().err == f"benchmark.py: not recorded: softmax default: {why}\n"
     assert {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")} == before
 
 
 def test_what_a_stopped_run_left_is_recorded_by_hand(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     save_record(record(measured("softmax"), measured("rms_norm", source_hash="another")), tmp_path / "r.json")
-    assert store.main([str(tmp_path / "r.json")]) == 0
+    show = ["--record", "--show"]
+    assert benchmark.main([*show, str(tmp_path / "r.json")]) == 0
     path = tmp_path / "recorded/nvidia_h200/ch3.json"
     said = ["not recorded: rms_norm default: the pair has changed since", f"recorded in {path}"]
-    assert capsys.readouterr().out.splitlines() == said
-    save_record(record(), tmp_path / "empty.json")
-    assert store.main([str(tmp_path / "empty.json")]) == 1
+    assert capsys.readouterr().out.splitlines()[-2:] == said
     save_record(record(pair_result(chapter="mine")), tmp_path / "mine.json")
-    for arguments in ([], ["--help"], [str(tmp_path / "none.json")], [str(tmp_path / "mine.json")]):
-        assert store.main(arguments) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
+    for file, status, problem in (("none.json", 2, "cannot be read"), ("mine.json", 1, "the course has no such pair")):
+        assert benchmark.main([*show, str(tmp_path / file)]) == status
+        (line,) = capsys.readouterr().err.splitlines()
+        assert problem in line
 
 
 # What is committed
@@ -244,14 +237,15 @@ COMMITTED = sorted(RECORDED.glob("*/ch*.json"))
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
+def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path, committed):
     chapter, _, of_class = path.stem.partition("_")
     sizes = {pair.name: pair.sizes for pair in discover(ROOT / chapter)}
-    results = [pair for run in load_records(path) for pair in run.pairs]
+    runs = load_records(path)
+    results = [pair for run in runs for pair in run.pairs]
     assert [(each.name, each.size) for each in results if each.size not in sizes.get(each.name, ())] == []
     assert {(pair.chapter, class_of(pair.size)) for pair in results} == {(chapter, of_class or "default")}
-    assert [*map(date_of, load_records(path))] == sorted(map(date_of, load_records(path)))
-    assert path.read_text() == to_json(load_records(path)), "what is read is what is written"
+    assert [*map(date_of, runs)] == sorted(map(date_of, runs))
+    assert path.read_text() == to_json(runs), "what is read is what is written"
 
 
 def test_of_two_gpus_the_one_with_more_classes_recorded_counts_of_equal_ones_the_newest(tmp_path):

@@ -1,6 +1,5 @@
 """The figures show the record's own values, and every axis says what it is."""
 
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -47,12 +46,6 @@ def spans(container):
     return [(low, high) for low, high in (segment.T[np.ptp(segment, axis=0).argmax()] for segment in segments)]
 
 
-def rendered(figure):
-    file = io.BytesIO()
-    figure.savefig(file)  # layout and labels are worked out only now
-    return file.getbuffer().nbytes
-
-
 def test_bars_and_intervals_are_the_records(full):
     (axes,) = plot.ratio_bars(full).axes
     bars = only(axes, BarContainer)
@@ -66,12 +59,10 @@ def test_bars_and_intervals_are_the_records(full):
     assert [float(ratio) for ratio, _ in said] == pytest.approx(expected, rel=0.01)
 
 
-@pytest.mark.parametrize("as_recorded", [False, True])
-def test_the_roof_is_the_lesser_of_bandwidth_and_peak(as_recorded):
-    limits = {key: vars(limit) for key, limit in LIMITS.items()} if as_recorded else LIMITS
+def test_the_roof_is_the_lesser_of_bandwidth_and_peak():
+    limits = {**LIMITS, "dram_bytes": vars(LIMITS["dram_bytes"])}  # as measured, and as recorded
     points = [("copy", 0.125, 400e9), ("product", 100.0, 40e12)]
-    figure = plot.roofline(points, limits, "a title", ("fp32_flops", "bf16_flops"))
-    (axes,) = figure.axes
+    (axes,) = plot.roofline(points, limits, "a title", ("fp32_flops", "bf16_flops")).axes
     lines = {line.get_label(): line.get_xydata() for line in axes.lines if not line.get_label().startswith("_")}
     assert set(lines) == {"fp32 roof, measured", "bf16 roof, measured", "bf16 roof, datasheet", "copy", "product"}
     roofs = {"fp32 roof, measured": (4e12, 50e12), "bf16 roof, measured": (4e12, 800e12)}
@@ -83,7 +74,6 @@ def test_the_roof_is_the_lesser_of_bandwidth_and_peak(as_recorded):
     assert [*lines["copy"].ravel(), *lines["product"].ravel()] == pytest.approx([0.125, 400, 100.0, 40_000])
     ridges = [float(text.get_text().removeprefix("ridge ")) for text in axes.texts]
     assert ridges == [pytest.approx(50 / 4, rel=0.05), pytest.approx(800 / 4, rel=0.05)]
-    assert rendered(figure) > 1000
 
 
 def sized(size, ratio, name="double", variant="optimized"):
@@ -100,7 +90,7 @@ def test_a_sweep_has_a_panel_a_pair_and_points_over_the_sizes():
     first, second = (each.lines[0] for containers in found for each in containers.values())
     assert [*first.get_ydata(), *second.get_ydata()] == pytest.approx([1.5, 4.0, 2.0, 3.0])
     assert spans(found[0]["double"]) == [pytest.approx((1.35, 1.8)), pytest.approx((3.6, 4.8))]
-    rendered(figure)
+    figure.draw_without_rendering()  # labels are worked out only now
     for axes in panels:
         assert [label.get_text() for label in axes.get_xticklabels()] == ["small", "large"]
         assert axes.get_xlabel() == "size" and "speedup over the baseline" in axes.get_ylabel()
@@ -181,7 +171,6 @@ def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
     assert [label.get_text() for label in ticks] == ["128", "256", "512", "1024", "2048"]
     assert (speed.get_ylabel(), speed.get_xlabel()) == ("batch", "features")
     assert "library" in speed.get_title()
-    rendered(figure)
 
 
 def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_same_work():

@@ -45,7 +45,6 @@ NOT_RECORDED = ["optimized", "verified"]
         ({}, RECORDED, False),
         ({"source_hash": "changed"}, NOT_RECORDED, True),
         ({"sizes": {"n": 9}}, NOT_RECORDED, True),
-        ({"name": "other"}, NOT_RECORDED, False),
         ({"chapter": "ch2"}, NOT_RECORDED, False),
         ({"rows": [Row("optimized/b", "baseline", "faster", None, 3.0, (2.9, 3.1))]}, NOT_RECORDED, False),
         (

@@ -58,7 +58,7 @@ def test_nothing_is_missed_in_a_new_record_and_a_run_of_checks_has_no_table():
     assert stats_remarks(record(pair_result(arms={"baseline": arm(**JUDGED)}), pair_result(arms={}))) == []
     untimed = record(pair_result(arms={}, rows=[Row("optimized", "baseline", "verified")]))
     assert (stats_entries(untimed), stats_remarks(untimed)) == ([], ["no statistics: nothing was timed"])
-    assert layout(HEADINGS, [], 80) == markdown(HEADINGS, []) == []
+    assert (layout(HEADINGS, [], 80), markdown(HEADINGS, [])) == ([], "")
 
 
 # Averages

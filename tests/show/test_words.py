@@ -7,12 +7,11 @@ from common.show import words
 
 
 @pytest.mark.parametrize("cause", Cause)
-@pytest.mark.parametrize("value", [None, "nan", [3, 4], 1.5])
-def test_a_cause_has_words_with_any_facts_and_with_none(cause, value):
-    bare = Finding(cause)
-    assert words.text(bare)
-    facts = dict.fromkeys(("index", "of", "got", "error", "baseline", "bytes", "where", "size", "whose"), value)
-    assert words.text(Finding(cause, facts))
+def test_a_cause_has_words_with_any_facts_and_with_none(cause):
+    assert words.text(Finding(cause))
+    for value in (None, "nan", [3, 4], 1.5):
+        facts = dict.fromkeys(("index", "of", "got", "error", "baseline", "bytes", "where", "size", "whose"), value)
+        assert words.text(Finding(cause, facts))
 
 
 def test_what_is_not_finite_is_kept_as_a_word():

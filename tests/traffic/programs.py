@@ -83,12 +83,11 @@ def tuned_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def growing_kernel(x_ptr, y_ptr, BLOCK: tl.constexpr):
+def growing_kernel(x_ptr, y_ptr, BLOCK: tl.constexpr, MOST: tl.constexpr):
     """Program i reads i + 1 blocks: no two of them ask for the same."""
-    total = tl.zeros([BLOCK], tl.float32)
-    for block in range(tl.program_id(0) + 1):
-        total += tl.load(x_ptr + block * BLOCK + tl.arange(0, BLOCK))
-    tl.store(y_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), total)
+    all_blocks, block = tl.arange(0, MOST), tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + all_blocks, mask=all_blocks < (tl.program_id(0) + 1) * BLOCK, other=0.0)
+    tl.store(y_ptr + tl.program_id(0) * BLOCK + block, tl.sum(x, 0) + tl.zeros([BLOCK], tl.float32))
 
 
 @triton.jit
@@ -152,5 +151,5 @@ def tuned(x):
 
 def growing(x, programs, block=32):
     y = torch.empty(programs * block, device=x.device)
-    growing_kernel[(programs,)](x, y, BLOCK=block)
+    growing_kernel[(programs,)](x, y, BLOCK=block, MOST=triton.next_power_of_2(programs * block))
     return y

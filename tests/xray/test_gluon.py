@@ -49,6 +49,7 @@ def pair(tmp_path):
     return one_pair(tmp_path, version(RUN, extra=textwrap.dedent(KERNEL)))
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_its_kernel_is_recognized_and_compiled_for_its_own_capability_only(pair):
     (variant,) = pair.variants
     assert variant.has_kernel and variant.is_gluon and variant.needs_cuda
@@ -69,8 +70,8 @@ def test_without_a_gpu_it_is_skipped_with_the_reason(pair, capsys):
     assert "written in Gluon" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("size", ["check", "default"])
-def test_its_traffic_is_not_counted_and_the_baselines_is(size, pair):
-    baseline, own = count_pair(pair, size, MACHINES["sm_90"])
+@pytest.mark.usefixtures("in_this_process")
+def test_its_traffic_is_not_counted_and_the_baselines_is(pair):
+    baseline, own = count_pair(pair, "default", MACHINES["sm_90"])
     assert baseline.traffic and not baseline.reason
     assert (own.traffic, own.reason, own.failed) == (None, NOT_INTERPRETED, False)

@@ -1,16 +1,12 @@
-"""Does the harness measure correctly on this machine? It measures versions whose results are known beforehand.
+"""Check that the harness measures correctly on this machine.
 
-Its own pairs are measured like any other pair, many times: versions that are equal, that differ by 1 % and by 5 %, that
-do nothing, that copy. Spins of known length and reads of warm and cold memory test the clocks.
+Pairs whose results are known beforehand are measured like any other pair, many times: versions that are equal, that
+differ by 1 % and by 5 %, that do nothing, that copy. Spins of known length and reads of warm and cold memory test the
+clocks.
 
 Exit status: 0 every check passed; 1 a check failed, a measurement died, or a file cannot be written; 2 wrong usage;
 130 interrupted.
 """
-
-import signal
-
-if __name__ == "__main__":  # imports take seconds; Ctrl-C during them ends the program without a traceback
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import math
 import sys
@@ -19,12 +15,11 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from common.calibration import known_times, trials
+from common.calibration import RUNS, known_times, trials
 from common.calibration.calibration_page import HEADINGS, rows
 from common.calibration.checks import ALONE, judge
 from common.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
@@ -32,15 +27,13 @@ from common.calibration.trials import PER_PROCESS, Say, TrialError
 from common.isolation import interrupt
 from common.machine import background_load
 from common.machine.device import default_device
-from common.pairs.pair import ROOT, discover
+from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.pairs.wide_tables import print_table
-from common.program import Parser, device_name, finish, status_of
-from common.record.files import check_writable, note_errors
+from common.record import files
 from common.record.result import Record
 from common.show.console import make_console, print_wrapped, progress
 
-RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
 BUSY = 5  # with every core busy, 1 run in 5: each takes more than twice as long
 SETTLED = 5  # with runs alone in separate processes, 1 run in 5: each takes several times as long
 FEW = 2  # runs of the pairs `copy` and `nothing`, which are slow and hardly vary
@@ -103,47 +96,33 @@ def print_findings(findings: Findings, console: Console) -> None:
     console.print(f"{passed} of {len(findings.checks)} checks passed")
 
 
-def parse(argv: list[str] | None) -> Namespace:
-    """Parse the arguments. Raises UsageError."""
-    parser = Parser("python -m common.calibration", description=str(__doc__).split("\n\n")[0])
-    parser.add_argument(
-        "--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)"
-    )
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs while the machine is quiet ({RUNS})")
-    parser.add_argument("--record", action="store_true", help="keep the result as recorded/<device>/calibration.json")
-    args = parser.parse_args(argv)
-    if args.runs < 1:
-        parser.error("--runs: at least 1")
-    return args
+def measure(device: str, runs: int = RUNS) -> Findings:
+    """Calibrate with progress on stderr. Raises UserError, KeyboardInterrupt."""
+    with _progress() as say:
+        return calibrate(device, runs, say)
 
 
-def run(argv: list[str] | None, folder: Path) -> int:
+def run(args: Namespace) -> int:
     """Calibrate, print, keep. Returns the exit status. Raises UserError, KeyboardInterrupt."""
-    args = parse(argv)
     if args.record:
-        check_writable(folder / "any", makes_folder=True)
+        files.check_writable(files.RECORDED / "any", makes_folder=True)
+    with interrupt.hold_signals():
+        status = _calibrate(args)
+        return 130 if interrupt.was_interrupted() else status
+
+
+def _calibrate(args: Namespace) -> int:
     try:
-        with _progress() as say:
-            findings = calibrate(args.device or default_device(), args.runs, say)
+        findings = measure(args.device or default_device(), args.runs)
     except TrialError as error:
         print(f"calibrate: {error}", file=sys.stderr)
         return 1
     unwritten, written = list[str](), ""
     if args.record:  # before anything is printed: a closed pipe ends the printing
-        with note_errors(unwritten):
-            written = f"recorded in {keep(findings, folder)}\n"
+        with files.note_errors(unwritten):
+            written = f"recorded in {keep(findings)}\n"
     print_findings(findings, make_console())
     print(written, end="")
     for problem in unwritten:
         print(f"calibrate: {problem}", file=sys.stderr)
     return 1 if unwritten or not all(check.passed for check in findings.checks) else 0
-
-
-def main(argv: list[str] | None = None, folder: Path = ROOT / "recorded") -> int:
-    with interrupt.hold_signals():
-        status = status_of("calibrate", lambda: run(argv, folder))
-        return 130 if interrupt.was_interrupted() else status
-
-
-if __name__ == "__main__":
-    finish(main)
