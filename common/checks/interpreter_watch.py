@@ -2,12 +2,15 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from torch.utils._pytree import tree_leaves
 
 from common.checks.kernel_memory import watch
+
+Undefined = Callable[[], float | None] | None
 
 
 def enforce() -> None:
@@ -25,14 +28,14 @@ def enforce() -> None:
     builder.create_masked_load = _with_undefined(builder.create_masked_load)
 
 
-def or_undefined(other: Any, mask: Any, dtype: Any, value: float | None) -> Any:
-    """`other` of a load. Without it, what masked lanes hold: of floats `value` (None: as they are), else the largest.
+def or_undefined(other: Any, mask: Any, dtype: Any, undefined: Undefined) -> Any:
+    """`other` of a load, or without it what its masked lanes hold: of floats `undefined()`, of others the largest.
 
-    Of a single lane nothing is known: Triton passes None for `other=0`, too.
+    Of a single lane nothing is known: Triton passes None for `other=0`, too. None from `undefined()`: zeros.
     """
-    interpreter: Any = sys.modules["triton.runtime.interpreter"]
-    if other is not None or value is None or mask.all() or mask.size == 1:
+    if other is not None or not undefined or mask.all() or mask.size == 1 or (value := undefined()) is None:
         return other
+    interpreter: Any = sys.modules["triton.runtime.interpreter"]
     kind = interpreter._get_np_dtype(dtype)
     if str(dtype) == "bf16":  # kept as its bits: the upper half of a float32's
         fill: Any = np.float32(value).view(np.uint32) >> 16
@@ -110,7 +113,7 @@ def _in_order(set_index: Any) -> Any:
 def _with_undefined(load: Any) -> Any:
     def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *modifiers: Any, **named: Any) -> Any:
         is_active = np.broadcast_to(np.asarray(mask.data) != 0, ptrs.data.shape)
-        other = or_undefined(other, is_active, ptrs.get_element_ty(), watch.undefined)
+        other = or_undefined(other, is_active, ptrs.get_element_ty(), lambda: watch.undefined)
         return load(self, ptrs, mask, other, *modifiers, **named)
 
     return create_masked_load

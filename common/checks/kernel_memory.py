@@ -222,12 +222,12 @@ watch = _Watch()
 
 
 @contextmanager
-def watched(order: str = "", undefined: float | None = None) -> Iterator[None]:
-    """Inside, races are refused, and programs run in this order: "" (as they are), "reversed" or "shuffled".
+def watched(order: str = "", undefined: float | None = None, races: bool = True) -> Iterator[None]:
+    """Inside, `races` are refused, and programs run in this order: "" (as they are), "reversed" or "shuffled".
 
     `undefined`: what a lane holds that a load's mask switches off without `other` (see `or_undefined`).
     """
-    watch.order, watch.undefined, watch.races = order, undefined, True
+    watch.order, watch.undefined, watch.races = order, undefined, races
     try:
         yield
     finally:

@@ -27,11 +27,12 @@ from common.record.outcome import Cause, Finding, Where
 
 Facts = dict[str, Any]
 Findings = dict[str, Finding]  # by label
-CONDITIONS = {  # of an untimed call: the order of programs in the interpreter, and what masked lanes hold
-    "": ("", None),
-    "few": ("", None),
-    "filled": ("reversed", math.nan),  # NaN spoils a sum; a maximum takes no notice of it
-    "stress": ("shuffled", math.inf),
+# Of an untimed call: the order of programs in the interpreter, what masked lanes hold, whether races are looked for
+CONDITIONS: dict[str, tuple[str, float | None, bool]] = {
+    "": ("", None, False),
+    "few": ("", None, True),
+    "filled": ("reversed", math.nan, True),  # NaN spoils a sum; a maximum takes no notice of it
+    "stress": ("shuffled", math.inf, False),  # other values, the same addresses
 }
 AT_TIMED: Facts = {"where": Where.TIMED.value}
 
@@ -115,7 +116,7 @@ def fresh_answer(
     changes its inputs, or returns a part of them and the baseline does not.
     """
     arguments, filled = inputs.by_label[candidate.label], condition == "filled"
-    order, undefined = CONDITIONS[condition]
+    order, undefined, races = CONDITIONS[condition]
 
     def action(order: str = order) -> Answer:
         guards.poison_outputs(arguments)
@@ -123,7 +124,10 @@ def fresh_answer(
             stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
         begin = now()
         few_programs = poisoned_memory.few_programs(candidate.has_kernel and condition in ("few", "stress"))
-        with poisoned_memory.filled_memory() if filled else few_programs, kernel_memory.watched(order, undefined):
+        with (
+            poisoned_memory.filled_memory() if filled else few_programs,
+            kernel_memory.watched(order, undefined, races),
+        ):
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()

@@ -16,6 +16,7 @@ from triton.runtime import interpreter
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from common.checks.interpreter_watch import Undefined, or_undefined
 from common.pairs.user_error import UserError
 from common.traffic.data import Kernel
 from common.traffic.meter import Meter
@@ -23,7 +24,6 @@ from common.traffic.meter import Meter
 Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
 vars(interpreter).pop("__file__", None)  # Triton gives it to a kernel's module: a child would run it as the notebook
 TF32 = {"tf32": 1, "tf32x3": 3}  # one float32 product becomes this many tensor-core products
-Undefined = Callable[[], float | None] | None
 Run = Callable[..., tuple[Kernel, float]]  # (kernel, arguments, `grid`, options) -> arguments of Meter.add
 
 
@@ -134,7 +134,7 @@ def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:
 
     def load(self: Any, ptrs: Any, mask: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
         there = access(ptrs, mask, "load")
-        other = _or_undefined(other, there, ptrs.get_element_ty(), undefined)
+        other = or_undefined(other, there, ptrs.get_element_ty(), undefined)
         if is_real:
             return originals["create_masked_load"](self, ptrs, mask, other, *args, **kwargs)
         return _zeros(ptrs.data.shape, ptrs.get_element_ty())
@@ -176,21 +176,6 @@ def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
     return Handle(np.zeros(shape, interpreter._get_np_dtype(dtype)), dtype)
-
-
-def _or_undefined(other: Any, there: Any, dtype: Any, undefined: Undefined) -> Any:
-    """`other`, or without it what masked lanes hold if any are: of floats `undefined()`, of others the largest."""
-    # of a single lane nothing is known: Triton passes None for `other=0`, too
-    if other is not None or not undefined or there.all() or there.size == 1 or (value := undefined()) is None:
-        return other
-    kind = interpreter._get_np_dtype(dtype)
-    if str(dtype) == "bf16":  # kept as its bits: the upper half of a float32's
-        fill: Any = np.float32(value).view(np.uint32) >> 16
-    elif kind.kind == "f":
-        fill = value
-    else:
-        fill = True if kind.kind == "b" else np.iinfo(kind).max  # in 8 bits of a float, NaN
-    return Handle(np.full(there.shape, fill, kind), dtype)
 
 
 def _precision(dtype: Any, input_precision: Any) -> tuple[str, int]:

@@ -1,7 +1,7 @@
-"""Whether a version's addresses stay in its arrays where these have more than 2^31 elements: seen without their memory.
+"""Whether a version's addresses stay in its arrays where these have more than 2^31 elements: seen without memory.
 
-The last and some other programs of each grid run on arrays without memory, which lie far from each other. An offset that
-has overflowed 32 bits then lies in none of them. Every load returns 0.
+The last and the middle program of each grid run on arrays without memory, which lie far from each other. An offset
+that has overflowed 32 bits then lies in none of them. Every load returns 0.
 """
 
 import random
@@ -18,6 +18,7 @@ from common.xray.occupancy import MACHINES, Machine
 ELEMENTS = 2**31, 2**32  # of the largest array: at least, and less than
 APART = 1 << 44  # bytes between arrays: more than 2^32 elements of any type
 MOST_ACCESSES = 64  # of a program: a loop over so many elements does not end here
+MOST_LAUNCHES = 16  # of a call
 
 
 class OverflowedOffset(Exception):
@@ -33,17 +34,17 @@ class _Bounds(Meter):
 
     def __init__(self, addresses: AddressMap) -> None:
         super().__init__()
-        self._addresses, self._accesses_left, self.program_number = addresses, 0, 0
+        self._addresses, self._accesses_left, self._program = addresses, 0, 0
 
     def start(self, program: int) -> None:
-        self.program_number, self._accesses_left = program, MOST_ACCESSES
+        self._program, self._accesses_left = program, MOST_ACCESSES
 
     def access(self, addresses: Addresses, mask: Mask, size: int, kind: str, tma: bool = False) -> None:
         active = addresses[mask]
         try:
             self._addresses.tensors_of(active.reshape(-1) // SECTOR)
         except IndexError:
-            raise OverflowedOffset(f"program {self.program_number:,} {kind}s outside of all its arrays") from None
+            raise OverflowedOffset(f"program {self._program:,} {kind}s outside of all its arrays") from None
         self._accesses_left -= 1
         if not self._accesses_left:
             raise _EnoughSeen
@@ -54,7 +55,13 @@ class _LastPrograms(Sampler):
 
     def __init__(self, bounds: _Bounds, addresses: AddressMap) -> None:
         super().__init__(bounds, random.Random(0))
-        self.addresses, self._bounds = addresses, bounds
+        self.addresses, self._bounds, self._launches_left = addresses, bounds, MOST_LAUNCHES
+
+    def run(self, kernel: Any, *args: Any, grid: Any, **options: Any) -> Scaled:
+        self._launches_left -= 1
+        if self._launches_left < 0:
+            raise _EnoughSeen
+        return super().run(kernel, *args, grid=grid, **options)
 
     def sample_launch(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
         from triton.runtime import interpreter
