@@ -125,3 +125,13 @@ def masked_maximum(undefined):
     with watched("", undefined):
         unmasked_maximum[(1,)](-torch.arange(1.0, 6.0), out, 5, 8)
     return out.item()
+
+
+def total_after_one_program():
+    """(A sum by programs whose races are not looked for, after a launch of one whose are; the right sum)."""
+    x, out = torch.arange(64.0), _zeros()
+    with watched():
+        total[(1,)](x, _zeros(), 16, 16, True)
+    with watched(races=False):
+        total[(4,)](x, out, 60, 16, True)
+    return out.item(), x[:60].sum().item()

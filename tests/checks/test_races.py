@@ -69,6 +69,13 @@ def test_a_masked_lane_holds_any_value(interpreter):
     assert values == [0.0, float("inf")]
 
 
+def test_programs_may_add_after_a_launch_of_fewer_whose_races_were_looked_for(interpreter):
+    from racing import total_after_one_program
+
+    got, right = interpreter.submit(total_after_one_program).result()
+    assert got == right
+
+
 KERNEL = """
 import triton
 import triton.language as tl
