@@ -14,7 +14,6 @@ import triton.language as tl
 SIZES = {
     "check": {"n_rows": 64, "n_cols": 128}, "check/odd": {"n_rows": 67, "n_cols": 133},
     "check/few": {"n_rows": 5, "n_cols": 64}, "check/narrow": {"n_rows": 33, "n_cols": 1},
-    "check/one": {"n_rows": 1, "n_cols": 1}, "check/many": {"n_rows": 1000, "n_cols": 7},
     "count": {"n_rows": 64, "n_cols": 192}, "default": {"n_rows": 16_384, "n_cols": 1024},
 }  # fmt: skip
 
