@@ -1,10 +1,10 @@
 """The squares of a matrix, by 32 programs: every 32nd row is a program's, and the last block of a row is masked.
 
 `n_rows // programs` rows for each program are 32 * (n_rows // 32) rows in all: up to 31 rows at the end belong to
-nobody. With fewer than 32 rows nothing is done at all. The blocks of a row lose up to 63 columns in the same way. A loop
-from the program's number to n_rows in steps of the number of programs needs no division: it ends where the rows end. In
-a row the steps are rounded up, and a mask switches off the lanes beyond it. A program that works at round sizes only is
-found by odd sizes, and by sizes below and above every number that is written into the file.
+nobody. With fewer than 32 rows nothing is done at all. The blocks of a row lose up to 63 columns in the same way. A
+loop from the program's number to n_rows, in steps of the number of programs, needs no division: it ends where the rows
+end. In a row the steps are rounded up, and a mask switches off the lanes beyond it. Odd sizes show such a fault, and
+so do sizes below and above each number that is written into the file.
 """
 
 import torch
