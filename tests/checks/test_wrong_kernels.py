@@ -1,4 +1,4 @@
-"""Wrong kernels that are right at every check size, in order and on one GPU's memory: each is refused, its twin passes."""
+"""Wrong kernels that are right at every check size, with masked lanes of 0: each is refused, its twin passes."""
 
 import pytest
 from samples import one_pair, reason_of, version
@@ -78,6 +78,8 @@ def test_a_reason_in_stress_leaves_large_offsets_out(tmp_path):
 def test_a_masked_lane_has_no_value_of_its_own(other, verdict, tmp_path):
     baseline = version("return (x.sum() + w_shift).reshape(1)")
     run = "y = torch.empty(1)\nsum_kernel[(1,)](x.contiguous(), y, len(x), BLOCK=32)\nreturn y + w_shift"
-    text = version(run, extra=KERNEL.replace("n, other=0.0))\n    tl.store(y_ptr, total", f"n{other}))\n    tl.store(y_ptr, total"))
+    load = "mask=start + offsets < n, other=0.0"
+    assert load in KERNEL
+    text = version(run, extra=KERNEL.replace(load, load.replace(", other=0.0", other)))
     (row,) = run_pairs([one_pair(tmp_path, text, baseline)], device="cpu", check_only=True).pairs[0].rows
     assert row.verdict == verdict, row
