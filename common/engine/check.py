@@ -13,6 +13,8 @@ from common.engine.candidates import Candidate, count_costs, reference_answer, r
 from common.engine.inputs import InputSet, harvest_grads, inputs_proper
 from common.engine.judgement import Answer, Facts, Findings, Reference, fresh_answer, judge_all, leading_rows
 from common.engine.stage import Bench, DoesNotFit, Stage
+from common.pairs.contract import Version
+from common.pairs.source import has_no_launch
 from common.record.outcome import Cause, Finding, Verdict, Where
 
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
@@ -52,7 +54,7 @@ def _check_sizes(stage: Stage) -> None:
         if any(programs for programs, _ in stage.grids.get(candidate.label, ())):
             _check_beyond_grid(stage, candidate)
             _check_offsets(stage, candidate)
-        elif candidate.defines_kernel and stage.job.device == "cpu":
+        elif candidate.defines_kernel and stage.job.device == "cpu" and not has_no_launch(*_versions(stage, candidate)):
             text = "its kernel was launched at no check size: only a GPU shows whether it is right"
             stage.disqualify(candidate.label, Finding(Cause.NEEDS, {"text": text}), Verdict.SKIPPED)
 
@@ -101,6 +103,12 @@ def _draws(i: int, is_new: bool, tree: Tree) -> list[str]:
 def _choices(arguments: dict[str, Any]) -> str:
     """The arguments of a size that are not numbers (an operation, a type): each may have its own lines in a version."""
     return repr(sorted((name, value) for name, value in arguments.items() if type(value) not in (int, float)))
+
+
+def _versions(stage: Stage, candidate: Candidate) -> tuple[Version, Version]:
+    """A candidate's version, and the baseline."""
+    pair = stage.job.pair
+    return next(version for version in pair.versions if version.label == candidate.label), pair.baseline
 
 
 def _check_beyond_grid(stage: Stage, candidate: Candidate) -> None:

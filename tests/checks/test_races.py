@@ -69,6 +69,13 @@ def test_a_masked_lane_holds_any_value(interpreter):
     assert values == [0.0, float("inf")]
 
 
+@pytest.mark.parametrize(("precision", "low", "high"), [("ieee", 0, 1e-6), ("tf32x3", 0, 1e-6), (None, 1e-4, 1e-2)])
+def test_a_product_of_float32_is_rounded_as_on_a_gpu(interpreter, precision, low, high):
+    from racing import product_error
+
+    assert low <= interpreter.submit(product_error, precision).result() < high
+
+
 KERNEL = """
 import triton
 import triton.language as tl

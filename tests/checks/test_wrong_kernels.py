@@ -1,7 +1,7 @@
 """Wrong kernels that are right at every check size, with masked lanes of 0: each is refused, its twin passes."""
 
 import pytest
-from samples import one_pair, reason_of, version
+from samples import one_pair, reason_of, version, write_pair
 
 from common.engine.runner import run_pairs
 
@@ -25,12 +25,10 @@ def walk_kernel(x_ptr, y_ptr, n, blocks, BLOCK: tl.constexpr):
         tl.store(y_ptr + offsets, 2 * x, mask=offsets < n)
 
 @triton.jit
-def sum_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.arange(0, BLOCK)
-    total = 0.0
-    for start in range(0, n, BLOCK):
-        total += tl.sum(tl.load(x_ptr + start + offsets, mask=start + offsets < n, other=0.0))
-    tl.store(y_ptr, total)
+def add_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * tl.cast(BLOCK, tl.int64) + tl.arange(0, BLOCK)
+    part = tl.sum(tl.load(x_ptr + offsets, mask=offsets < n, other=0.0))  # a part
+    tl.atomic_add(y_ptr, part)
 """
 EACH = """
 x = x.contiguous()
@@ -46,6 +44,7 @@ walk_kernel[(4,)](x, y, len(x), blocks, BLOCK=32)
 return y + w_shift
 """
 LEFT_OUT = 'STRESS = {"offsets beyond 32 bits": "a vector has at most 2^31 elements"}\n'
+WIDE_START, NARROW_START = "start = tl.program_id(0) * tl.cast(BLOCK, tl.int64)", "start = tl.program_id(0) * BLOCK"
 IF_CUDA = "if not x.is_cuda:\n    return 2 * x + w_shift\n"
 
 
@@ -53,7 +52,7 @@ IF_CUDA = "if not x.is_cuda:\n    return 2 * x + w_shift\n"
     ("run", "old", "new", "verdict", "says"),
     [
         (EACH, "", "", "verified", ""),
-        (EACH, "tl.cast(BLOCK, tl.int64)", "BLOCK", "invalid", "at n = 2,"),
+        (EACH, WIDE_START, NARROW_START, "invalid", "at n = 2,"),
         (EACH, "(triton.cdiv(len(x), 128),)", "(1,)", "invalid", "wrong answer at size n = 193"),
         (WALK, "", "", "verified", ""),
         (WALK, "triton.cdiv(len(x), 32)", "max(4, len(x) // 32 // 4 * 4)", "invalid", "wrong answer at size n = 193"),
@@ -69,17 +68,34 @@ def test_a_kernel_is_tried_where_its_check_sizes_do_not_go(run, old, new, verdic
 
 
 def test_a_reason_in_stress_leaves_large_offsets_out(tmp_path):
-    text = version(EACH, extra=KERNEL.replace("tl.cast(BLOCK, tl.int64)", "BLOCK") + LEFT_OUT)
+    text = version(EACH, extra=KERNEL.replace(WIDE_START, NARROW_START) + LEFT_OUT)
     (row,) = run_pairs([one_pair(tmp_path, text)], device="cpu", check_only=True).pairs[0].rows
     assert row.verdict == "verified", row
 
 
-@pytest.mark.parametrize(("other", "verdict"), [(", other=0.0", "verified"), ("", "invalid")])
-def test_a_masked_lane_has_no_value_of_its_own(other, verdict, tmp_path):
-    baseline = version("return (x.sum() + w_shift).reshape(1)")
-    run = "y = torch.empty(1)\nsum_kernel[(1,)](x.contiguous(), y, len(x), BLOCK=32)\nreturn y + w_shift"
-    load = "mask=start + offsets < n, other=0.0"
-    assert load in KERNEL
-    text = version(run, extra=KERNEL.replace(load, load.replace(", other=0.0", other)))
-    (row,) = run_pairs([one_pair(tmp_path, text, baseline)], device="cpu", check_only=True).pairs[0].rows
-    assert row.verdict == verdict, row
+SUM = """
+y = torch.zeros(1, device=x.device)
+add_kernel[(triton.cdiv(len(x), 32),)](x.contiguous(), y, len(x), BLOCK=32)
+return y + w_shift
+"""
+LOAD, ADD = "mask=offsets < n, other=0.0))  # a part", "tl.atomic_add(y_ptr, part)"
+WRONG = {  # the mechanism that sees it -> the text of a right version, what stands in it, what stands there instead
+    "common.engine.check._check_beyond_grid": (EACH, "(triton.cdiv(len(x), 128),)", "(1,)"),
+    "common.engine.check._check_offsets": (EACH, WIDE_START, NARROW_START),
+    "common.checks.interpreter_watch.or_undefined": (SUM, LOAD, "mask=offsets < n))"),
+    "common.checks.kernel_memory._Watch._touch": (SUM, ADD, "tl.store(y_ptr, tl.load(y_ptr) + part)"),
+}
+
+
+@pytest.mark.parametrize("guard", WRONG)
+def test_only_its_mechanism_sees_what_is_wrong(interpreter, guard, tmp_path):
+    from racing import verdicts_without
+
+    run, right, wrong = WRONG[guard]
+    honest = version(run, extra=KERNEL)
+    assert honest.count(right) == 1
+    baseline = version("return (x.sum() + w_shift).reshape(1)") if run is SUM else None
+    write_pair(tmp_path, "double", {"": honest, "wrong": honest.replace(right, wrong)}, baseline)
+    for name, verdict in (("common.checks.guards.changed_input", "invalid"), (guard, "verified")):
+        verdicts = interpreter.submit(verdicts_without, str(tmp_path), name).result()
+        assert verdicts == {"optimized": "verified", "optimized/wrong": verdict}
