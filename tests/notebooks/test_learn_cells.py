@@ -87,7 +87,7 @@ def changed(path, old, new):
 def test_a_start_shows_its_race_and_is_right_in_one_order_of_its_programs_only():
     pytest.importorskip("triton")
     race = nb.learn.run_start("ch2/barrier", races=True)
-    assert race.startswith("a race for parts[0]: program 0 stores to it (line 23), program 2 loads it (line 27), and ")
+    assert race.startswith("a race for parts[0]: program 0 stores to it (line 20), program 2 loads it (line 24), and ")
     assert [nb.learn.run_start("ch2/barrier", order) for order in ("", "reversed")] == ["100.194", "nan"]
 
 

@@ -1,4 +1,4 @@
-"""The squared distance of two vectors: each program adds its part to one sum. It is wrong on a GPU, now and then.
+"""The squared distance of two vectors: each program adds its part to one sum. On a GPU parts can get lost.
 
 Yours: the kernel and `run`. Given: `inputs`.
 """

@@ -1,4 +1,4 @@
-"""The squares of a matrix, by 32 programs that share its rows. It is right where the rows and columns come out even.
+"""The squares of a matrix, by 8 programs that share its rows. It is right where the rows and columns come out even.
 
 Yours: the kernel and `run`. Given: `inputs`.
 """
@@ -26,5 +26,5 @@ def square_kernel(x_ptr, y_ptr, n_rows, n_cols, BLOCK: tl.constexpr):
 def run(x):
     n_rows, n_cols = x.shape
     y = torch.empty_like(x)
-    square_kernel[(32,)](x, y, n_rows, n_cols, BLOCK=64)
+    square_kernel[(8,)](x, y, n_rows, n_cols, BLOCK=64)
     return y
