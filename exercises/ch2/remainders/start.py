@@ -17,8 +17,9 @@ def square_kernel(x_ptr, y_ptr, n_rows, n_cols, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     rows = n_rows // tl.num_programs(0)  # of each program
     for row in tl.range(pid * rows, (pid + 1) * rows):
+        first = tl.cast(row, tl.int64) * n_cols  # may be larger than 2^31
         for step in range(n_cols // BLOCK):
-            offsets = row * n_cols + step * BLOCK + tl.arange(0, BLOCK)
+            offsets = first + step * BLOCK + tl.arange(0, BLOCK)
             x = tl.load(x_ptr + offsets)
             tl.store(y_ptr + offsets, x * x)
 

@@ -11,7 +11,7 @@ def inputs(n_rows, n_cols, device="cuda"):
 
 @triton.jit
 def square_kernel(x_ptr, y_ptr, n_cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     for start in range(0, n_cols, BLOCK):
         cols = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols)

@@ -12,12 +12,13 @@ def inputs(n_rows, n_cols, device="cuda"):
 @triton.jit
 def square_kernel(x_ptr, y_ptr, n_rows, n_cols, BLOCK: tl.constexpr):
     rows = tl.cdiv(n_rows, tl.num_programs(0))  # of each program, at most
-    first = tl.program_id(0) * rows
-    for row in tl.range(first, tl.minimum(first + rows, n_rows)):
+    begin = tl.program_id(0) * rows
+    for row in tl.range(begin, tl.minimum(begin + rows, n_rows)):
+        first = tl.cast(row, tl.int64) * n_cols  # may be larger than 2^31
         for start in range(0, n_cols, BLOCK):
             cols = start + tl.arange(0, BLOCK)
-            x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols)
-            tl.store(y_ptr + row * n_cols + cols, x * x, mask=cols < n_cols)
+            x = tl.load(x_ptr + first + cols, mask=cols < n_cols)
+            tl.store(y_ptr + first + cols, x * x, mask=cols < n_cols)
 
 
 def run(x):
