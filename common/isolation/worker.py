@@ -81,7 +81,8 @@ def call(
         process = forkserver.context.Process(target=_run_child, args=child_arguments)
         stack.callback(parent_end.close)
         stack.callback(_end_tree, process, earlier_processes)  # runs first
-        with _start_errors(), interrupt.interruptible():  # the forkserver may still be importing torch
+        # the forkserver may still be importing torch; where there is none, the child gets our variables
+        with _start_errors(), interrupt.interruptible(), forkserver.without_choices():
             process.start()
         child_end.close()
         return _wait_for_result(process, parent_end, log, on_progress, on_question, deadline_s)
