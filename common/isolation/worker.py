@@ -29,6 +29,7 @@ OUTPUT_CHECK_S = 0.5  # how often a silent child's output file is checked
 MOST_OUTPUT = 256 << 20  # bytes that a child may print, so that it cannot fill the disk
 LAST_OUTPUT = 1 << 16  # bytes in which the last line is searched
 NO_TO = "'int' object has no attribute 'to'"  # what a kernel's row.to(tl.int64) raises in Triton's interpreter
+READER, BAD_BINARY = "triton/compiler/compiler.py", "device kernel image is invalid"
 USE_CAST = ": in Triton's interpreter a loop counter is a Python int: write tl.cast(counter, dtype)"
 
 
@@ -45,8 +46,16 @@ def one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     frames = [(Path(frame.filename).name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     places = [f" ({name}:{line})" for name, line in frames if name.startswith(("baseline_", "optimized_"))]
-    hint = USE_CAST * (NO_TO in str(error))
+    hint = USE_CAST * (NO_TO in str(error)) + cache_hint(error)
     return _printable(": ".join([type(error).__name__, *lines[:1]]) + "".join(places[-1:]) + hint)
+
+
+def cache_hint(error: BaseException) -> str:
+    """Which folder to delete, of an error that Triton raises when it reads what an earlier process has compiled."""
+    frames = traceback.extract_tb(error.__traceback__)
+    is_reading = any(frame.filename.endswith(READER) and frame.name == "__init__" for frame in frames)
+    folder = os.environ.get("TRITON_CACHE_DIR") or Path.home() / forkserver.CACHES["TRITON_CACHE_DIR"]
+    return f": Triton's cache is damaged: delete {folder}" * (is_reading or BAD_BINARY in str(error))
 
 
 def _printable(text: str) -> str:
