@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -138,5 +138,6 @@ def stop() -> None:
     for kind in _states:
         _switch(kind)
         if server._forkserver_pid is not None:
-            os.kill(server._forkserver_pid, signal.SIGKILL)
-            server._stop()
+            with suppress(ProcessLookupError, ChildProcessError):  # it was ended already
+                os.kill(server._forkserver_pid, signal.SIGKILL)
+                server._stop()
