@@ -1,17 +1,40 @@
-"""What the reader did, in work/progress.jsonl: a line for each event, only ever added. A torn last line is left out."""
+"""What the reader did, in work/progress.jsonl: a line for each event, only ever added.
+
+A line that is torn, or no event, is left out: the file is the reader's, and may hold anything.
+"""
 
 import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
 from common.learn.exercise import WORK, Exercise
-from common.record.files import file_errors, utc_now
+from common.record.files import RecordError, file_errors, utc_now
 
 FILE = "progress.jsonl"
+
+
+class Event(Struct):
+    """The form of a line; which of the values it has depends on `what`. Others may stand beside them."""
+
+    at: str
+    what: str
+    of: str
+    hash: str | UnsetType | None = UNSET
+    status: int | UnsetType = UNSET
+    number: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    pair: Annotated[str, Meta(pattern=r"^(\w+/\w+)?$")] | UnsetType = UNSET
+    said: float | str | UnsetType = UNSET
+    found: float | str | UnsetType = UNSET
+    bytes: float | UnsetType | None = UNSET
+    range: tuple[float, float] | UnsetType | None = UNSET
+    interval: tuple[float, float] | UnsetType | None = UNSET
 
 
 @dataclass(frozen=True)
@@ -27,12 +50,12 @@ class Standing:
 
 def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[str, Any]:
     """One event, on the disk when this returns: a kill leaves it whole or away. Raises RecordError."""
-    folder = folder or WORK
+    path = _store(folder)
     event = {"at": utc_now(), "what": what, "of": of, **values}
     line = json.dumps(event, ensure_ascii=False) + "\n"
-    with file_errors(folder / FILE):
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / FILE).open("a+b", buffering=0) as file:
+    with file_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"  # an earlier line was cut off: close it
             rest = (("\n" if torn else "") + line).encode()
@@ -42,20 +65,26 @@ def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[s
     return event
 
 
+def _store(folder: Path | None) -> Path:
+    """Raises RecordError for what is no file: a pipe would be waited for, a device may have no end."""
+    path = (folder or WORK) / FILE
+    with file_errors(path, "read"):
+        if path.exists() and not path.is_file():
+            raise RecordError(f"{path}: is no file: move it away")
+    return path
+
+
 def events(folder: Path | None = None) -> Iterator[dict[str, Any]]:
     """In their order; lines that are not whole are passed over. Raises RecordError."""
-    path = (folder or WORK) / FILE
+    path = _store(folder)
     with file_errors(path, "read"):
         try:
             lines = path.read_bytes().splitlines()
         except FileNotFoundError:
             return
     for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict) and {"at", "what"} <= event.keys() and isinstance(event.get("of"), str):
+        with suppress(ValueError, RecursionError, ValidationError):
+            convert(event := json.loads(line), Event)
             yield event
 
 

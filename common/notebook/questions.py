@@ -127,7 +127,8 @@ def _predictions_for(asked: Question) -> list[dict[str, Any]]:
 def first_answer(of: str) -> str:
     """What was first said to a question, and what it was; empty if nothing was said, or the store cannot be read."""
     try:
-        earlier = next((prediction for prediction in learner_log.predictions() if prediction["of"] == of), None)
+        made = (prediction for prediction in learner_log.predictions() if prediction["of"] == of)
+        earlier = next((prediction for prediction in made if "said" in prediction or prediction.get("range")), None)
     except RecordError:  # `keep` tells it
         return ""
     if earlier is None:

@@ -16,6 +16,7 @@ from common.cli import learn_commands, learn_text
 from common.learn import learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
+from common.notebook import questions
 from common.pairs.pair import ROOT
 from common.record.files import RecordError
 
@@ -255,6 +256,46 @@ while True:
         process.wait()
     found = list(learner_log.events(course / "work"))
     assert len(found) >= 60 and len(found) >= len(file.read_bytes().splitlines()) - 3
+
+
+EVENT = {"at": "2026", "what": "predict", "of": "ch1/one", "hash": None, "range": [1, 2], "found": 1.5}
+FOREIGN = [
+    None, 1, "text", [], {}, [[]], {"at": 1, "what": 2, "of": 3}, {"at": "2026"}, *(
+        {**EVENT, **values}
+        for values in (
+            {"what": []}, {"what": {}}, {"of": None}, {"of": ["ch1/one"]}, {"hash": []}, {"hash": {"a": 1}},
+            {"what": "hint", "number": "three"}, {"what": "hint", "number": -9}, {"what": "hint", "number": None},
+            {"what": "check", "status": "0"}, {"range": 1}, {"range": []}, {"range": [1]}, {"range": ["a", "b"]},
+            {"range": [2, 1, 0]}, {"found": []}, {"found": 10**400}, {"naive": 10**400}, {"naive": []},
+            {"bytes": "many"}, {"interval": [1, 2], "pair": 3}, {"interval": [1, 2], "pair": "**a/b"}, {"interval": [1, 2], "pair": "/"},
+            {"said": [], "range": None}, {"said": {}, "range": None},
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", [*map(json.dumps, FOREIGN), "[" * 100_000, '{"at": NaN}', "\xff\x00"], ids=range(36))
+def test_a_store_may_hold_anything(line, course, capsys):
+    """With the exercise's own hash, where the line has one."""
+    store = course / "work/progress.jsonl"
+    store.parent.mkdir()
+    whole = json.dumps({**EVENT, "hash": find("ch1/one").hash})
+    store.write_text(f"{line.replace('null', json.dumps(find('ch1/one').hash))}\n{whole}\n", encoding="latin-1")
+    for words in (["list"], ["hint", "one"], ["start", "one"], ["next"], ["progress"], ["export", str(course / "all")]):
+        assert run(*words) == 0, capsys.readouterr().err
+    assert questions.first_answer("ch1/one") == "ch1/one: you said 1.00 to 2.00, it was 1.50"
+    assert whole in (course / "all").read_text().splitlines()[:2]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_store_that_is_no_file_is_named_and_not_waited_for(kind, course, capsys):
+    store = course / "work/progress.jsonl"
+    store.parent.mkdir()
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](store)
+    for status, *words in ((2, "list"), (1, "start", "one"), (2, "export", str(course / "all"))):
+        assert run(*words) == status
+        err = capsys.readouterr().err
+        assert err.endswith(f"{store}: is no file: move it away\n") and err.count("\n") == 1
 
 
 def test_brackets_in_messages_are_shown_as_they_are(course, capsys):
