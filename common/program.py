@@ -87,7 +87,7 @@ def status_of(name: str, run: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 0
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{name}: {f'{error.filename}: {error.strerror}' if error.filename else error}", file=sys.stderr)
         return 1
 
 

@@ -8,6 +8,7 @@ from common.isolation import interrupt, worker
 from common.machine.device import default_device, use_device
 from common.machine.survey import survey_apart
 from common.pairs.pair import Pair, Version, load, sizes_of, skip_reason
+from common.record.files import make_folder
 from common.show.console import make_console
 from common.xray.picture import xray
 from common.xray.xray_tables import print_pictures
@@ -19,7 +20,7 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
     """Profile each version in its own process; name a version that cannot run here. Returns the traces written."""
     device = device or default_device()
     info, _ = survey_apart(device, with_limits=False)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     traces = []
     for pair, version in [(pair, version) for pair in pairs for version in pair.versions]:  # noqa: B020
         no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
 from common.learn.exercise import WORK, Exercise
-from common.record.files import RecordError, file_errors, utc_now
+from common.record.files import RecordError, file_errors, make_folder, utc_now
 
 FILE = "progress.jsonl"
 
@@ -53,15 +53,14 @@ def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[s
     path = _store(folder)
     event = {"at": utc_now(), "what": what, "of": of, **values}
     line = json.dumps(event, ensure_ascii=False) + "\n"
-    with file_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"  # an earlier line was cut off: close it
-            rest = (("\n" if torn else "") + line).encode()
-            while rest:  # a full disk takes a part: the next call says why
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
+    make_folder(path.parent)
+    with file_errors(path), path.open("a+b", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"  # an earlier line was cut off: close it
+        rest = (("\n" if torn else "") + line).encode()
+        while rest:  # a full disk takes a part: the next call says why
+            rest = rest[file.write(rest) :]
+        os.fsync(file.fileno())
     return event
 
 
@@ -69,8 +68,9 @@ def _store(folder: Path | None) -> Path:
     """Raises RecordError for what is no file: a pipe would be waited for, a device may have no end."""
     path = (folder or WORK) / FILE
     with file_errors(path, "read"):
-        if path.exists() and not path.is_file():
-            raise RecordError(f"{path}: is no file: move it away")
+        if path.parent.is_file() or (path.exists() and not path.is_file()):
+            what = f"{path.parent}: is no folder" if path.parent.is_file() else f"{path}: is no file"
+            raise RecordError(f"{what}: move it away")
     return path
 
 

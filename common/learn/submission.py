@@ -9,7 +9,7 @@ from typing import Any
 from common.learn import learner_log
 from common.learn.exercise import WORK, Exercise
 from common.learn.gate import Grade
-from common.record.files import RecordError, write_file, write_text
+from common.record.files import RecordError, file_errors, make_folder, write_file, write_text
 
 
 def course_path(path: Path) -> str:
@@ -26,12 +26,14 @@ def begin(exercise: Exercise) -> None:
 
 def _put(source: Path, path: Path) -> None:
     start = source.read_bytes()
-    if path.exists() and (changed := path.read_bytes()) != start:
+    with file_errors(path, "read"):
+        changed = path.read_bytes() if path.exists() else start
+    if changed != start:
         names = chain([".before.py"], (f".before.{number}.py" for number in count(2)))
         copy = next(name for name in map(path.with_suffix, names) if not os.path.lexists(name))
         write_file(copy, lambda file: file.write(changed))
         print(f"your file is kept as {course_path(copy)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_file(path, lambda file: file.write(start))
 
 
@@ -71,7 +73,7 @@ def from_cell(exercise: Exercise, text: str) -> Path | None:
         return None
     kept = [node for node in ast.parse(start).body if not names_in(node) & names]
     path = exercise.work.parent / "cells" / exercise.work.name
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_text(
         path, "\n\n\n".join([*(_source(start, node) for node in kept), *(_source(text, node) for node in defined)])
     )

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -267,7 +268,8 @@ FOREIGN = [
             {"what": "hint", "number": "three"}, {"what": "hint", "number": -9}, {"what": "hint", "number": None},
             {"what": "check", "status": "0"}, {"range": 1}, {"range": []}, {"range": [1]}, {"range": ["a", "b"]},
             {"range": [2, 1, 0]}, {"found": []}, {"found": 10**400}, {"naive": 10**400}, {"naive": []},
-            {"bytes": "many"}, {"interval": [1, 2], "pair": 3}, {"interval": [1, 2], "pair": "**a/b"}, {"interval": [1, 2], "pair": "/"},
+            {"bytes": "many"}, {"interval": [1, 2], "pair": 3},
+            {"interval": [1, 2], "pair": "**a/b"}, {"interval": [1, 2], "pair": "/"},
             {"said": [], "range": None}, {"said": {}, "range": None},
         )
     ),
@@ -484,9 +486,43 @@ def test_a_file_with_an_error_is_named_in_one_line(old, new, said, course):
         exercises()
 
 
-def test_an_unknown_exercise_names_those_that_are_near(course):
-    with pytest.raises(ExerciseError, match="there are ch1/one, ch1/two"):
-        find("three")
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("three", "there are ch1/one, ch1/two"),
+        ("ONE", "did you mean ch1/one$"),
+        ("ch1/Two", "did you mean ch1/two$"),
+        ("ch7/two", "did you mean ch1/two$"),
+        ("ch1/", "did you mean ch1/one, ch1/two$"),
+        ("CH1", "did you mean ch1/one, ch1/two$"),
+        ("/", "there are ch1/one, ch1/two"),
+        ("ch0/mask", "is asked in a notebook, and answered there: notebooks/ch0_triton.ipynb$"),
+        ("ch4b/scores", "answered there: notebooks/ch4b_attention.ipynb$"),
+    ],
+)
+def test_an_unknown_exercise_names_those_that_are_near(name, says, course):
+    with pytest.raises(ExerciseError, match=says):
+        find(name)
+
+
+@pytest.mark.parametrize("blocked", ["work", "work/ch1"])
+@pytest.mark.parametrize("words", [["start", "one"], ["next"], ["reset", "one"], ["list"], ["hint", "one"], ["check"]])
+def test_a_file_that_stands_where_a_folder_has_to_be_is_named(blocked, words, course, capsys):
+    (place := course / blocked).parent.mkdir(exist_ok=True)
+    place.write_text("mine")
+    status = run(*words)
+    err = capsys.readouterr().err
+    if words[0] in ("list", "hint") and blocked == "work/ch1":  # it is not asked for
+        assert (status, err) == (0, "")
+    elif words[0] != "check" or blocked == "work":
+        assert status == 2 and re.fullmatch(rf"learn\.py: {place}: is no folder.*: move it away\n", err)
+    assert place.read_text() == "mine" and "Errno" not in err and err.count("\n") <= 1
+
+
+def test_a_folder_in_the_place_of_the_readers_file_is_named(course, capsys):
+    (course / "work/ch1/one.py").mkdir(parents=True)
+    assert run("reset", "one") == 2
+    assert capsys.readouterr().err == f"learn.py: {course}/work/ch1/one.py: cannot be read (Is a directory)\n"
 
 
 def test_the_first_text_comes_without_torch(course):
