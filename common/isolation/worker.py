@@ -25,6 +25,7 @@ from common.isolation.process_tree import KILL_TIMEOUT_S, adopt_orphans, descend
 
 DEADLINE_S = 120.0  # without a sign of progress
 COMPILE_FACTOR = 5  # times as long after MAY_COMPILE
+AT_WORK = 0.2  # of the time that a silent child computes, at least, if it does not wait; a busy machine gives it a part
 OUTPUT_CHECK_S = 0.5  # how often a silent child's output file is checked
 MOST_OUTPUT = 256 << 20  # bytes that a child may print, so that it cannot fill the disk
 LAST_OUTPUT = 1 << 16  # bytes in which the last line is searched
@@ -111,7 +112,7 @@ def _start_errors() -> Iterator[None]:
 def _wait_for_result(
     process: Any, pipe: Connection, log: Path, on_progress: Report, on_question: Ask, deadline_s: float
 ) -> Any:
-    last_report_s, timeout_s = time.monotonic(), deadline_s
+    last_report_s, timeout_s, worked_s = time.monotonic(), deadline_s, 0.0
     while True:
         remaining_s = last_report_s + timeout_s - time.monotonic()
         if log.stat().st_size > MOST_OUTPUT:
@@ -129,6 +130,7 @@ def _wait_for_result(
         if kind == "progress":
             stage, fraction = content
             last_report_s, timeout_s = time.monotonic(), deadline_s * (COMPILE_FACTOR if fraction == MAY_COMPILE else 1)
+            worked_s = _work_s(process)
             on_progress(stage, 0.0 if fraction == MAY_COMPILE else fraction)
         elif kind == "ask":
             with suppress(OSError):  # the child that asked has ended, which the next turn of this loop finds
@@ -136,7 +138,17 @@ def _wait_for_result(
         elif not process.is_alive() and not pipe.poll():
             raise _child_failure(process, log)
         elif remaining_s <= 0:  # though it was listened to: this process may have been stopped for as long
-            raise ChildFailed(f"hung: no progress for {timeout_s:.0f} s", End.HUNG)
+            is_at_work = _work_s(process) - worked_s > AT_WORK * timeout_s
+            how = "too slow, or without end: at work, but " if is_at_work else "hung: "
+            raise ChildFailed(f"{how}no progress for {timeout_s:.0f} s", End.HUNG)
+
+
+def _work_s(process: Any) -> float:
+    """Seconds of all cores that a child has computed."""
+    with suppress(psutil.Error):  # it has ended
+        times = psutil.Process(process.pid).cpu_times()
+        return float(times.user + times.system)
+    return 0.0
 
 
 def _child_failure(process: Any, log: Path) -> ChildFailed:

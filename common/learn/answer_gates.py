@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from common.isolation import worker
 from common.learn import multi_process
 from common.learn.exercise import Exercise
@@ -42,11 +44,12 @@ CASES = {"mutant": False, "honest": True}
 
 def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
     """One for each answer. In a process of its own: the file is the reader's."""
-    judge = {"count": _counts, "referee": _cases}.get(exercise.kind, _constants)
+    judge, stages = {"count": _counts, "referee": _cases}.get(exercise.kind, _constants), [""]
+    hear = lambda stage, _: stages.append(f"{stage}: ")  # noqa: E731
     try:
-        results = worker.call(judge, exercise, path, environment=INTERPRETED, deadline_s=DEADLINE_S)
+        results = worker.call(judge, exercise, path, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
     except worker.ChildFailed as death:
-        results = [Gate(exercise.kind, False, str(death))]
+        results = [Gate(exercise.kind, False, f"{stages[-1]}{death}")]
     yield from results
 
 
@@ -140,6 +143,7 @@ def _counts(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
             counted = table.get("number", name)
             traffic = sent[key, run] if sent else count(getattr(program, run), **program.inputs(**size, device="cpu"))
             right = float(getattr(traffic if hasattr(traffic, counted) else traffic.total, counted))
+            parent(f"{name} at size {key}", 0.0)
             value = function(**size)
             at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
             if number(value) != right:
@@ -171,12 +175,14 @@ def _sends(
 
 def _cases(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
     """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant."""
+    torch.set_num_threads(1)  # arrays are small, and on a busy machine threads wait for each other
     reader, results = load(path), Gates()
     if not inspect.isfunction(getattr(reader, "is_honest", None)):
         return [Gate("referee", False, "the file has no function `is_honest`")]
     for file in sorted((exercise.folder / "cases").glob("*.py")):
         kind = file.stem.split("_")[0]
         if kind in CASES:
+            parent(file.stem, 0.0)
             case = load(file)
             is_passed = bool(reader.is_honest(case.run))
             summary = (case.__doc__ or "").splitlines()[0]
