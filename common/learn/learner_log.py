@@ -5,7 +5,7 @@ A line that is torn, or no event, is left out: the file is the reader's, and may
 
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
 from common.learn.exercise import WORK, Exercise
+from common.learn.forecast_score import number
 from common.record.files import RecordError, file_errors, make_folder, utc_now
 
 FILE = "progress.jsonl"
@@ -46,6 +47,7 @@ class Standing:
     tries: int = 0
     hints: int = 0
     seen: bool = False  # the solution, before it passed
+    at_try: int = 0  # of predictions: the most ranges that a question took; a miss prints the figure
 
 
 def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[str, Any]:
@@ -95,7 +97,15 @@ def standings(exercises: Sequence[Exercise], folder: Path | None = None) -> dict
     for event in events(folder):
         if event["of"] in events_of and event.get("hash") == hashes[event["of"]]:
             events_of[event["of"]].append(event)
-    return {name: _standing(of_one) for name, of_one in events_of.items()}
+    ranges, at_try, held = Counter[str](), Counter[str](), set[str]()
+    for event in predictions(folder):
+        question, name = event["of"], event["of"].partition(" ")[0]
+        if event.get("range") and event.get("hash") == hashes.get(name) and question not in held:
+            (low, high), figure = event["range"], number(event.get("found"))
+            ranges[question] += 1
+            at_try[name] = max(at_try[name], ranges[question])
+            held |= {question} if figure is not None and low <= figure <= high else set()
+    return {name: _standing(of_one, at_try[name]) for name, of_one in events_of.items()}
 
 
 def last_exercise(exercises: Sequence[Exercise], folder: Path | None = None) -> Exercise | None:
@@ -115,12 +125,12 @@ def next_exercise(exercises: Sequence[Exercise], folder: Path | None = None) -> 
     )
 
 
-def _standing(of_one: list[dict[str, Any]]) -> Standing:
+def _standing(of_one: list[dict[str, Any]], at_try: int) -> Standing:
     checks = [event for event in of_one if event["what"] == "check"]
     passed = next((place for place, event in enumerate(of_one) if event.get("status") == 0), len(of_one))
     before = {event["what"] for event in of_one[:passed]}
     hints = max((event.get("number", 0) for event in of_one if event["what"] == "hint"), default=0)
-    return Standing(bool(of_one), passed < len(of_one), len(checks), hints, "solution" in before)
+    return Standing(bool(of_one), passed < len(of_one), len(checks), hints, "solution" in before, at_try)
 
 
 def predictions(folder: Path | None = None) -> list[dict[str, Any]]:

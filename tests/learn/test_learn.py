@@ -14,7 +14,8 @@ import pytest
 from samples import refused
 
 from common.cli import learn_commands, learn_text
-from common.learn import learner_log, submission
+from common.isolation import worker
+from common.learn import answer_gates, learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
 from common.notebook import questions
@@ -329,6 +330,33 @@ def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, caps
     capsys.readouterr()
     run("progress")
     assert "1 of 1 ranges hold the figure" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("answers", "tick"),
+    [
+        (["6..20"], "one ✓ two"),
+        (["6..20", "6..20", "1..2", "6..20"], "one ✓ two"),  # what comes after a range that holds does not count
+        (["1..2", "6..20"], "one ✓ at the second try two"),
+        (["1..2", "1..2", "2..3", "6..20"], "one ✓ at try 3 two"),
+        (["1..2"], "one two"),
+    ],
+)
+def test_a_tick_says_at_which_try_a_prediction_held(answers, tick, course, monkeypatch, capsys):
+    monkeypatch.setattr(answer_gates, "newest_figure", lambda _: "8.0x")
+    monkeypatch.setattr(worker, "call", lambda function, *arguments, **_: function(*arguments, None))
+    folder = course / "exercises/ch1/one"
+    toml = (folder / "exercise.toml").read_text().replace("diagnose", "predict")
+    toml = toml[: toml.index("[answers.resource]")] + '[answers.ratio]\nfigure = "x"\n'
+    (folder / "exercise.toml").write_text(toml)
+    for answer in answers:
+        run("predict", "one", f"ratio={answer}")
+    capsys.readouterr()
+    run("progress")
+    assert capsys.readouterr().out.splitlines()[0].endswith(f" of 2: {tick}")
+    run("list")
+    listed = "passed" + tick.partition("✓")[2].removesuffix(" two") if "✓" in tick else "open"
+    assert f" {listed}, " in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture
