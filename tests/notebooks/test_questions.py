@@ -111,4 +111,4 @@ def test_a_store_that_cannot_be_used_costs_one_line_and_not_the_cell(fault, naiv
     assert len(lines) == (fault != "torn") and all(f"your answers are not kept: {named}: " in line for line in lines)
     assert nb.against(said["ratio"], pair_result().rows[0]).startswith("you said 2.50x")
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == (fault != "torn") and all(f"this figure is not kept: {store}" in line for line in lines)
+    assert len(lines) == (fault != "torn") and all(f"this figure is not kept: {named}: " in line for line in lines)
