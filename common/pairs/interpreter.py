@@ -23,6 +23,7 @@ def speed_up_interpreter() -> None:
     if interprets and interpreter.ReduceOps.generic_reduce is not _reduce:
         interpreter.ReduceOps.generic_reduce = _reduce
         interpreter.InterpretedFunction.__call__ = _call_device_function
+        interpreter._patch_lang_tensor = partial(patch_tensor, interpreter._patch_lang_tensor)
         interpreter._get_np_dtype = partial(_numpy_type, cache(interpreter._get_np_dtype))
         builder = interpreter.interpreter_builder
         builder.options = replace(builder.options, sanitize_overflow=False)
@@ -39,6 +40,12 @@ def speed_up_interpreter() -> None:
         semantic.broadcast_impl_value = _with_shortcut(_broadcast, semantic.broadcast_impl_value)
         semantic.cast = _with_shortcut(_cast, semantic.cast)
         sys.modules["triton.runtime.jit"].ConstexprFunction.__call__ = _call_constexpr
+
+
+def patch_tensor(original: Callable[..., None], tensor: Any, scope: Any) -> None:
+    """Triton 3.6 converts an array of one value to a number (the bound of a loop), which NumPy now refuses."""
+    original(tensor, scope)
+    scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
 
 def _init_tensor(self: Any, handle: Any, type: Any) -> None:

@@ -17,6 +17,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from common.checks.interpreter_watch import Undefined, or_undefined
+from common.pairs.interpreter import patch_tensor
 from common.pairs.user_error import UserError
 from common.traffic.data import Kernel
 from common.traffic.meter import Meter
@@ -85,7 +86,7 @@ def interpreter_hooks(
         stack.enter_context(patch.multiple(Builder, **_hooks(meter, is_real, undefined)))
         stack.enter_context(_restore_language())
         original_patch = interpreter._patch_lang_tensor
-        stack.enter_context(patch.object(interpreter, "_patch_lang_tensor", partial(_patch_tensor, original_patch)))
+        stack.enter_context(patch.object(interpreter, "_patch_lang_tensor", partial(patch_tensor, original_patch)))
         yield
 
 
@@ -108,12 +109,6 @@ def _restore_language() -> Iterator[None]:
                 setattr(owner, name, value)
             elif name in vars(owner):  # the attribute did not exist
                 delattr(owner, name)
-
-
-def _patch_tensor(original: Callable[..., None], tensor: Any, scope: Any) -> None:
-    """Triton 3.6 converts an array of one value to a number (the bound of a loop), which NumPy now refuses."""
-    original(tensor, scope)
-    scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
 
 def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:

@@ -103,7 +103,7 @@ MISTAKES = [  # arguments, what must be said
     ("--chapter one", "--chapter", "'one' is no chapter's number, such as 3 or ch3"),
     ("--all --chapter 1", "--chapter: not allowed with argument --all"),
     ("--count softmx", "'softmx': did you mean softmax\n"),
-    ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or --race or a measure"),
+    ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or --race or"),
     ("--list --fast", "--fast does not go with --list: it belongs to a measurement of pairs"),
     ("--chapter 1 --code sass", "--code does not go with a measurement of pairs: it belongs to --xray"),
     ("--show brace.json", "brace.json: not JSON"),
