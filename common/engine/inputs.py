@@ -90,10 +90,8 @@ class InputSet:
             arrays.overwrite_slice(self.pristine, inputs_proper(source.base), rng)
             _shrink(self.pristine, _factors(rng))  # the replaced part too: the source was seen
         else:
-            self.pristine = arrays.with_values(
-                self.pristine, inputs_proper(self._draw(self._baseline, rng.getrandbits(31)))
-            seed = rng.getrandbits(31)
-            self.pristine = arrays.with_values(self.pristine, inputs_proper(self._draw(self._baseline, seed)))
+            fresh = inputs_proper(self._draw(self._baseline, rng.getrandbits(31)))
+            self.pristine = arrays.with_values(self.pristine, fresh)
         self._copy_out()
 
     def differing(self, other: "InputSet") -> str:
