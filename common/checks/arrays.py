@@ -185,12 +185,10 @@ def with_values(target: Tree, source: Tree) -> Tree:
 def overwrite_slice(target: Tree, source: Tree, rng: random.Random) -> None:
     """Overwrite, in each array, a random part (an eighth of its longest axis) with the source's."""
     for (_, t), (_, s) in zip(tensors(target), tensors(source), strict=True):
-        if s.numel() and s.dim():
-            axis = max(range(s.dim()), key=s.size)
-            length = -(-s.size(axis) // 8)
-            start = rng.randrange(s.size(axis) - length + 1)
-            s, t = (x.narrow(axis, start, length) for x in (s, t))
-        t.copy_(s)
+        axis = max(range(s.dim()), key=s.size)
+        length = -(-s.size(axis) // 8)
+        start = rng.randrange(s.size(axis) - length + 1)
+        t.narrow(axis, start, length).copy_(s.narrow(axis, start, length))
 
 
 def nbytes(tree: Tree) -> int:

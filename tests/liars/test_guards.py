@@ -23,7 +23,7 @@ PARTS = {
     "engine.confirm_alone": {"SeedSchedule", "confirm_result"},
     "checks.arrays": {
         "as_tensor", "clone", "copy_into", "has_arithmetic", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
-        "same_placement", "tensors", "to_float64",
+        "same_placement", "tensors", "to_float64", "with_values",
     },
     "engine.untimed_checks": {"check_untimed", "cores_when_idle"},
     "engine.sampling": {"Samples", "draw_sets", "overwrite", "sample", "sample_blocks", "take_sample"},
@@ -37,7 +37,7 @@ PARTS = {
         "Answer", "Reference", "blind_spots", "expected_answer", "fresh_answer", "judge_answer", "leading_rows",
     },
     "engine.check": {"count_sent_bytes"},
-    "checks.stress": {"perturb_by_roundings", "suitable_draws"},
+    "checks.stress": {"perturb_by_roundings", "repeat_first", "suitable_draws"},
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.device_trace": {"CallTrace"},
