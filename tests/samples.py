@@ -32,7 +32,8 @@ def version(
 
     `inputs` takes what the first of its sizes names.
     """
-    names = next(iter(sizes.values())) if isinstance(sizes, dict) and sizes else ["n"]
+    first = next(iter(sizes.values()), None) if isinstance(sizes, dict) else None
+    names = first if isinstance(first, dict) and first else ["n"]
     return "\n".join(
         [
             '"""Double a vector and shift it: 8 bytes moved per element."""',

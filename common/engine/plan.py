@@ -145,6 +145,7 @@ def needs_whole_draws(stage: Stage, source: InputSet) -> bool:
     """
     trial, inputs = Stage(stage.end()), stage.inputs(stage.job.size)
     inputs.overwrite(source, random.Random(stage.rng.getrandbits(63)))
+    trial.first_s = {candidate.label: 0.0 for candidate in trial.candidates}  # all have been called before
     answers = {each.label: fresh_answer(trial, each, inputs, source) for each in trial.candidates_to_judge()}
     base, is_needed = answers.get("baseline"), trial.disqualified.keys() != stage.disqualified.keys()
     if base:
