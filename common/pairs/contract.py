@@ -33,7 +33,7 @@ DRAWS = (  # of common.checks.stress, named without torch; a STRESS leaves some 
     "arrays with gaps", "arrays with wide gaps", "values around 100", "values around 10,000", "values around 0.001",
     "values near -100", "zeros", "a constant", "halves of opposite sign", "-0.0 and denormals", "-inf", "NaN",
     "arrays of one sign", "the largest integers", "the smallest integers", "arrays with gaps in rows",
-    "arrays with gaps in middle axes", "transposed arrays", "expanded arrays",
+    "arrays with gaps in middle axes", "transposed arrays", "expanded arrays", "offsets beyond 32 bits",
 )  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # read: meant

@@ -200,6 +200,7 @@ HALF = dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5)
 GUARDS = {
     # state
     "checks.global_state:GlobalState.restore": Guard(nothing, ("number_of_threads",)),
+    "checks.global_state:judging_functions": Guard(list, ("the_judge",)),
     "checks.global_state:SETTINGS": Guard({}, ("blas_threads",)),
     "checks.guards:LeakDetector.find_new": Guard(nothing, ("leaves_a_thread",)),
     "checks.guards:children": Guard(no_set, ("leaves_a_process",)),

@@ -359,6 +359,13 @@ NOT_HERE = {  # those that change nothing on this machine -> why
 
 # Of those that torch has functions for, as by its public names; the rest are all of a kind (checks/test_state.py)
 BACKENDS = "torch.backends"
+LEAVES_SETTINGS["the_judge"] = leaves(
+    "the harness's own compare",
+    "judgement.compare",
+    "judgement.compare = {}",
+    "lambda *_, **__: None",
+    "import sys\njudgement = sys.modules['common.engine.judgement']",
+)
 SWITCHES = [  # what is said of it, is it on, how it is turned, which way favours somebody
     sets(f"{BACKENDS}.cudnn.benchmark", "True", "cudnn_benchmark"),
     sets(f"{BACKENDS}.cuda.matmul.allow_fp16_accumulation", "True", "cublas_allow_fp16_accumulation"),
