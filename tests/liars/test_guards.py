@@ -30,7 +30,7 @@ PARTS = {
     "machine.clock": {  # bound first
         "DeviceClock", "GroupClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize",
     },
-    "checks.poisoned_memory": set(),
+    "checks.poisoned_memory": {"Condition", "FEW", "FILLED", "STRESS", "USUAL"},
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "read_only_inputs"},
     "engine.judgement": {
