@@ -76,6 +76,8 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
     stage.agree()
     count_sent_bytes(stage, inputs, other)
     draws = _draws(i, is_new, inputs.pristine) if stage.job.stressed else []
+    if stage.ranks.count > 1:  # whoever refuses there leaves the others waiting
+        draws = [draw for draw in draws if draw not in stress.LAYOUTS]
     with stage.progress.spending("stress"):
         has_flat = bool(set(draws) & set(stress.FLAT_DRAWS))
         reference = stage.attempt("", _make_reference, stage, inputs, other) if has_flat else None
@@ -158,13 +160,16 @@ def check_one_less(stage: Stage) -> None:
     """Check at the timed size with each of its numbers less one in turn, where a version may fail on the tail.
 
     Only if the baseline accepts that size and there is room for it. A version must accept the largest number less one;
-    others it may refuse, by an error.
+    others it may refuse, by an error. (In a group of processes that would leave the others waiting: there only the
+    largest.)
     """
     arguments = stage.job.pair.sizes[stage.job.size]
     numbers = {name: value for name, value in arguments.items() if type(value) is int}
     largest = max(numbers, key=lambda key: numbers[key], default="")
-    for name in [name for name, number in numbers.items() if number > 1 and stage.remaining]:
-        smaller = {**arguments, name: numbers[name] - 1}
+    for name, number in numbers.items():
+        if number < 2 or not stage.remaining or (stage.ranks.count > 1 and name != largest):
+            continue
+        smaller = {**arguments, name: number - 1}
         facts = {"where": Where.LESS.value, "size": f"{name} = {smaller[name]}"}
         errors = (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError)
         with suppress(*errors), stage.memory_check(stage.job.size), stage.forgiving(name != largest):
