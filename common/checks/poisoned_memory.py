@@ -63,7 +63,8 @@ def few_programs(on: bool = True) -> Iterator[None]:
 class Condition:
     """What holds during an untimed call. `order`, `undefined`, `races`, `most_programs`: see `watched`.
 
-    `is_filled`: uninitialized memory holds NaN. `has_few_programs`: a GPU seems to have few SMs.
+    `is_filled`: uninitialized memory holds NaN. `has_few_programs`: a GPU seems to have few SMs. `may_refuse`: an error
+    says nothing of a version.
     """
 
     is_filled: bool = False
@@ -72,6 +73,7 @@ class Condition:
     undefined: float | None = None
     races: bool = False
     most_programs: int = UNLIMITED
+    may_refuse: bool = False
 
     @contextmanager
     def hold(self, has_kernel: bool) -> Iterator[Any]:

@@ -8,6 +8,7 @@ from common.checks import guards, interpreter_watch, stress
 from common.checks.arrays import Tree, clone, copy_into, has_arithmetic, tensors
 from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
+from common.checks.kernel_memory import watched
 from common.checks.poisoned_memory import STRESS, USUAL, Condition
 from common.engine.candidates import Candidate, count_costs, reference_answer, reference_rows, weights
 from common.engine.inputs import InputSet, harvest_grads
@@ -19,7 +20,7 @@ from common.record.outcome import Cause, Finding, Verdict, Where
 
 MOST_ALIKE = 8  # so many draws are alike by chance only if there is hardly anything to draw
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
-MOST_ELEMENTS = 1 << 20  # of the largest input at a size beyond a grid
+MOST_ELEMENTS, MOST_PROGRAMS = 1 << 18, 1 << 10  # of the largest input, of the baseline, at a size beyond launches
 LEAST_SENT = 0.99  # of the minimum work: a cost may be rounded
 
 
@@ -53,7 +54,7 @@ def _check_sizes(stage: Stage) -> None:
     stage.agree()
     for candidate in stage.candidates_to_judge(libraries=False)[1:]:
         if any(programs for programs, _ in stage.grids.get(candidate.label, ())):
-            _check_beyond_grid(stage, candidate)
+            _check_beyond_launches(stage, candidate)
             _check_offsets(stage, candidate)
         elif candidate.defines_kernel and stage.job.device == "cpu" and not has_no_launch(*_versions(stage, candidate)):
             text = "its kernel was launched at no check size: only a GPU shows whether it is right"
@@ -120,27 +121,28 @@ def _versions(stage: Stage, candidate: Candidate) -> tuple[Version, Version]:
     return next(version for version in pair.versions if version.label == candidate.label), pair.baseline
 
 
-def _check_beyond_grid(stage: Stage, candidate: Candidate) -> None:
-    """Check a version whose grid does not grow with the size, where there is more work than it covers, and a remainder.
+def _check_beyond_launches(stage: Stage, candidate: Candidate) -> None:
+    """Check a version where there is more work than its launches have covered so far, and a remainder.
 
-    The number of its programs may be written into it, or its only program may see one block.
+    The number of its programs may be written into it, or each may see one block of a row. It may refuse such a size,
+    and launches with more programs than before show nothing new.
     """
     from common.traffic.wide_offsets import most_elements  # imports triton
 
     grids = [grid for grid in stage.grids[candidate.label] if grid[0]]
-    programs, lanes = max(grids)
-    if len({count for count, _ in grids}) > 1:
-        return
+    programs, lanes = map(max, zip(*grids, strict=True))
+    is_fixed = len({count for count, _ in grids}) == 1
     arguments, baseline = stage.job.pair.sizes[stage.job.pair.check_sizes[0]], stage.candidates[0].module
     numbers = {name: value for name, value in arguments.items() if type(value) is int}
-    for name, most in itertools.product(numbers, (programs, programs * lanes)):
+    for name, most in itertools.product(numbers, {lanes} | ({programs, programs * lanes} if is_fixed else set())):
         larger = {**arguments, name: most + most // 2 + 1}
         if 0 < most_elements(baseline, larger) < MOST_ELEMENTS:
             where = {"where": Where.SIZE.value, "size": f"{name} = {larger[name]}"}
             with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), stage.memory_check(name):
                 inputs = InputSet(stage.remaining, larger, stage.job.device, stage.rng.randrange(2**31))
-                condition = Condition(most_programs=programs)
-                _judge_versions(stage, inputs, inputs, where, condition=condition, label=candidate.label)
+                condition = Condition(most_programs=programs, may_refuse=True)
+                with watched(races=False, most_programs=MOST_PROGRAMS):  # the baseline
+                    _judge_versions(stage, inputs, inputs, where, condition=condition, label=candidate.label)
 
 
 def _check_offsets(stage: Stage, candidate: Candidate) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from common.checks.kernel_memory import BadAccess
 from common.traffic.data import SECTOR, Addresses, Kernel, Mask
 from common.traffic.grid_sampling import AddressMap, Sampler, Scaled, index_of
 from common.traffic.meter import Meter
@@ -21,6 +20,10 @@ ELEMENTS = 2**31, 2**32  # of the largest array: at least, and less than
 APART = 1 << 44  # bytes between arrays: more than 2^32 elements of any type
 MOST_ACCESSES = 64  # of a program: a loop over so many elements does not end here
 MOST_LAUNCHES = 16  # of a call
+
+
+class _Overflow(Exception):
+    """A program accesses what lies in no array; str() says which."""
 
 
 class _EnoughSeen(Exception):
@@ -43,7 +46,7 @@ class _Bounds(Meter):
             self._addresses.tensors_of(active.reshape(-1) // SECTOR)
         except IndexError:
             text = f"program {self._program:,} {kind}s outside of all its arrays: its offsets overflow 32 bits"
-            raise BadAccess(text) from None
+            raise _Overflow(text) from None
         self._accesses_left -= 1
         if not self._accesses_left:
             raise _EnoughSeen
@@ -102,7 +105,7 @@ def overflowed_offset(version: ModuleType, baseline: ModuleType, arguments: dict
             try:
                 _run_last_programs(version, large)
             except Exception as error:  # noqa: BLE001 (a version may refuse such a size in any way)
-                if cause := _is_caused_by(error, BadAccess):
+                if cause := _is_caused_by(error, _Overflow):
                     return f"at {changed} = {large[changed]:,} {cause}"
     return ""
 

@@ -80,7 +80,7 @@ return y + w_shift
 """
 LOAD, ADD = "mask=offsets < n, other=0.0))  # a part", "tl.atomic_add(y_ptr, part)"
 WRONG = {  # the mechanism that sees it -> the text of a right version, what stands in it, what stands there instead
-    "common.engine.check._check_beyond_grid": (EACH, "(triton.cdiv(len(x), 128),)", "(1,)"),
+    "common.engine.check._check_beyond_launches": (EACH, "(triton.cdiv(len(x), 128),)", "(1,)"),
     "common.engine.check._check_offsets": (EACH, WIDE_START, NARROW_START),
     "common.checks.interpreter_watch.or_undefined": (SUM, LOAD, "mask=offsets < n))"),
     "common.checks.kernel_memory._Watch._touch": (SUM, ADD, "tl.store(y_ptr, tl.load(y_ptr) + part)"),
