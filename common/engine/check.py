@@ -2,6 +2,7 @@
 
 import itertools
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from common.checks import guards, interpreter_watch, stress
@@ -84,10 +85,11 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
         reference = stage.attempt("", _make_reference, stage, inputs, other) if has_flat else None
         for n, draw in enumerate(draws):
             stage.progress.report_check((i + n / len(draws)) / len(stage.job.pair.check_sizes))
-            with inputs.stress_draw(draw) as has_arrays, stage.forgiving(draw in stress.LAYOUTS):
+            condition = replace(STRESS, may_refuse=draw in stress.LAYOUTS)
+            with inputs.stress_draw(draw) as has_arrays:
                 if has_arrays:
                     flat = reference.base.tree if reference and draw in stress.FLAT_DRAWS else None
-                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, flat, STRESS)
+                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, flat, condition)
     return blind_spots
 
 
@@ -174,10 +176,10 @@ def check_one_less(stage: Stage) -> None:
         smaller = {**arguments, name: number - 1}
         facts = {"where": Where.LESS.value, "size": f"{name} = {smaller[name]}"}
         errors = (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError)
-        with suppress(*errors), stage.memory_check(stage.job.size), stage.forgiving(name != largest):
+        with suppress(*errors), stage.memory_check(stage.job.size):
             smaller |= stage.ranks.rank_arguments
             inputs = InputSet(stage.remaining, smaller, stage.job.device, stage.rng.randrange(2**31))
-            _judge_versions(stage, inputs, inputs, facts)
+            _judge_versions(stage, inputs, inputs, facts, condition=Condition(may_refuse=name != largest))
 
 
 def _judge_versions(

@@ -192,16 +192,6 @@ class Stage:
         for label, outcome in complaints.items():
             self.disqualified.setdefault(label, outcome)
 
-    @contextmanager
-    def forgiving(self, is_forgiving: bool = True) -> Iterator[None]:
-        """Inside, an error that a version raises is nothing against it: it may refuse what it is not made for."""
-        before = {**self.disqualified}
-        yield
-        self.agree()
-        if is_forgiving:
-            crashed = {label for label, outcome in self.disqualified.items() if outcome.verdict == Verdict.CRASHED}
-            self.disqualified = {k: v for k, v in self.disqualified.items() if k in before or k not in crashed}
-
     def import_versions(self) -> None:
         """Import the versions, one after the other. Raises BaselineDisqualified."""
         versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
