@@ -86,7 +86,7 @@ class InputSet:
 
         Where that is no valid input, or numbers differ between two draws: a new draw of the baseline's `inputs`.
         """
-        if source.can_mix and not self.differing(source):
+        if self.can_mix and source.can_mix and not self.differing(source):
             arrays.overwrite_slice(self.pristine, inputs_proper(source.base), rng)
             _shrink(self.pristine, _factors(rng))  # the replaced part too: the source was seen
         else:

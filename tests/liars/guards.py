@@ -94,7 +94,7 @@ MIDDLE = f"""
     def is_in_the_middle(x, w):  # of all blocks, each of which has a weight of its own; the first is discarded
         if len(x) == 2048:
             seen[float(w)] = True
-        return len(x) == 2048 and 5 <= len(seen) <= 8 and x.dtype == torch.float32  # the oracle's are wider
+        return len(x) == 2048 and 6 <= len(seen) <= 9 and x.dtype == torch.float32  # the oracle's are wider
 {COARSER}"""
 LESS_THERE = "return 2 * x if is_in_the_middle(x, w_shift) else 2 * x + w_shift"
 COARSE_THERE = "y = 2 * x + w_shift\nreturn coarser(y) if is_in_the_middle(x, w_shift) else y"
