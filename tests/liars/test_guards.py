@@ -9,7 +9,8 @@ import pytest
 from common.record.outcome import WITH_SPEEDUP
 from liars import guards, state, test_statistics
 from liars.child import measure_quickly
-from liars.guards import FINE, GUARDS, OF_THE_HARNESS, ON_A_GPU, VIGILANT
+from liars.fine import FINE, VIGILANT
+from liars.guards import GUARDS, OF_THE_HARNESS, ON_A_GPU
 from liars.test_liars import LIARS
 
 CASES = {**LIARS, **FINE, **VIGILANT}
