@@ -16,6 +16,7 @@ UNHASHED = {
     "SIZES",
     "VERSUS",
     "STRESS",
+    "STRUCTURE",
     "RANKS",
 }  # a result stores arguments and ranks; the others change no measurement
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef

@@ -51,7 +51,7 @@ WORDS: dict[Cause, str] = {
         "an answer |{what} would pass: draw inputs at random, without a fixed seed, so that the answer depends on them"
     ),
     Cause.EXPECTS_NAN: "nearly all that is expected{of} is NaN or infinite",
-    Cause.ONLY_WEIGHTS: "all its inputs are weights (w_*): `setup` could compute the answer",
+    Cause.ONLY_WEIGHTS: "all its inputs are weights (w_*) or constants: `setup` could compute the answer",
     Cause.BAD_REFERENCE: "its reference |{text}",
     Cause.RETURNS_INPUT: "returns memory of its input |`{name}`",
     Cause.DROPS_GRADIENTS: "its answer carries no gradients, the baseline's does",
@@ -106,6 +106,7 @@ WORDS: dict[Cause, str] = {
     Cause.MEDIANS_DISAGREE: "its time changes between rounds: |by the two medians it is {times}x",
     Cause.ABOVE_LIMIT: "above the measured limit: |something else ran while the limits were measured",
 }
+IF_INVALID = "; if that is no valid input, say so in STRUCTURE or STRESS"  # of a stress draw
 LEAST_BYTES = 1 << 16  # less memory is "almost nothing"
 
 
@@ -118,6 +119,7 @@ def parts(finding: Finding) -> tuple[str, str]:
     """(What it is, what its facts say of this case), to be joined as they are. Either may be empty."""
     facts = _Facts({key: _fact_text(key, value) for key, value in finding.facts.items()})
     what, _, case = (part.format_map(facts) for part in WORDS[finding.cause].partition("|"))
+    case += IF_INVALID * bool(finding.facts.get("draw"))
     prefix = _prefix(finding.facts)
     return (prefix, what + case) if prefix else (what, case)
 

@@ -9,7 +9,8 @@ import pytest
 from common.record.outcome import WITH_SPEEDUP
 from liars import guards, state, test_statistics
 from liars.child import measure_quickly
-from liars.guards import FINE, GUARDS, OF_THE_HARNESS, ON_A_GPU, VIGILANT
+from liars.fine import FINE, VIGILANT
+from liars.guards import GUARDS, OF_THE_HARNESS, ON_A_GPU
 from liars.test_liars import LIARS
 
 CASES = {**LIARS, **FINE, **VIGILANT}
@@ -23,21 +24,21 @@ PARTS = {
     "engine.confirm_alone": {"SeedSchedule", "confirm_result"},
     "checks.arrays": {
         "as_tensor", "clone", "copy_into", "has_arithmetic", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
-        "same_placement", "tensors", "to_float64",
+        "same_placement", "tensors", "to_float64", "with_values",
     },
     "engine.untimed_checks": {"check_untimed", "cores_when_idle"},
     "engine.sampling": {"Samples", "draw_sets", "overwrite", "sample", "sample_blocks", "take_sample"},
     "machine.clock": {  # bound first
         "DeviceClock", "GroupClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize",
     },
-    "checks.poisoned_memory": set(),
+    "checks.poisoned_memory": {"Condition", "FEW", "FILLED", "STRESS", "USUAL"},
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "read_only_inputs"},
     "engine.judgement": {
         "Answer", "Reference", "blind_spots", "expected_answer", "fresh_answer", "judge_answer", "leading_rows",
     },
     "engine.check": {"count_sent_bytes"},
-    "checks.stress": {"perturb_by_roundings", "suitable_draws"},
+    "checks.stress": {"perturb_by_roundings", "repeat_first", "suitable_draws"},
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.device_trace": {"CallTrace"},

@@ -24,5 +24,6 @@ def test_where_an_answer_was_wrong_stands_before_what():
         where="size", size="check", draw="NaN", filled=True
     )
     said = "wrong answer at size check on NaN, with NaN in uninitialized memory: 1 of 3 values differ"
+    said += "; if that is no valid input, say so in STRUCTURE or STRESS"
     assert words.text(found) == said
     assert words.text(found.with_facts(rank=1, whose="baseline")) == f"the baseline: rank 1: {said}"
