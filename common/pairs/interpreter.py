@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, cached_property, partial
+from inspect import getmembers
 from typing import Any
 
 INTERPRETED = {"TRITON_INTERPRET": "1"}  # the environment of a process in which Triton interprets kernels
@@ -21,8 +22,11 @@ def speed_up_interpreter() -> None:
     interpreter: Any = sys.modules.get("triton.runtime.interpreter")
     interprets = interpreter and os.environ.get("TRITON_INTERPRET") == "1"
     if interprets and interpreter.ReduceOps.generic_reduce is not _reduce:
+        from common.pairs.learned_operators import learn_operators  # NumPy and mock are slow imports
+
         interpreter.ReduceOps.generic_reduce = _reduce
         interpreter.InterpretedFunction.__call__ = _call_device_function
+        interpreter._patch_builtin = partial(_patch_builtin, interpreter)
         interpreter._get_np_dtype = partial(_numpy_type, cache(interpreter._get_np_dtype))
         builder = interpreter.interpreter_builder
         builder.options = replace(builder.options, sanitize_overflow=False)
@@ -37,7 +41,7 @@ def speed_up_interpreter() -> None:
             _operands_of_one_type, semantic.binary_op_type_checking_impl
         )
         semantic.broadcast_impl_value = _with_shortcut(_broadcast, semantic.broadcast_impl_value)
-        semantic.cast = _with_shortcut(_cast, semantic.cast)
+        learn_operators(interpreter, semantic)
         sys.modules["triton.runtime.jit"].ConstexprFunction.__call__ = _call_constexpr
 
 
@@ -81,10 +85,6 @@ def _operands_of_one_type(self: Any, lhs: Any, rhs: Any, *allowed: bool, **named
     if len(allowed) > 2 or named or lhs.__class__ is not self.tensor or rhs.__class__ is not self.tensor:
         return None
     return self.broadcast_impl_value(lhs, rhs) if lhs.dtype is rhs.dtype and not lhs.dtype.is_ptr() else None
-
-
-def _cast(self: Any, input: Any, dst_ty: Any, *rounding: Any) -> Any:
-    return input if input.dtype is dst_ty.scalar else None
 
 
 def _broadcast(self: Any, lhs: Any, rhs: Any) -> Any:
@@ -174,6 +174,28 @@ def _call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
     if any(interpreter.tl.core.is_builtin(language.load) for language in _languages(self.fn)):
         interpreter._patch_lang(self.fn)
     return self.rewrite()(*args, **kwargs)
+
+
+def _patch_builtin(interpreter: Any, package: Any, builder: Any, scope: Any) -> None:
+    """Give Triton's builtin functions of a module or a class the interpreter's semantics, unless they have it."""
+    for name, builtin, replacement in _builtins(interpreter, package):
+        if getattr(package, name) is builtin:
+            scope.set_attr(package, name, replacement)
+
+
+@cache
+def _builtins(interpreter: Any, package: Any) -> list[tuple[str, Any, Any]]:
+    """Name, builtin and its replacement: what Triton's wrapper, which only looks for the semantics, calls."""
+    core: Any = sys.modules["triton.language.core"]
+
+    def replacement(builtin: Any) -> Any:
+        semantics = {"_semantic": interpreter.interpreter_semantic}
+        inner = getattr(builtin, "__wrapped__", builtin)
+        if not isinstance(package, type):
+            return partial(inner, **semantics)
+        return lambda *args, **kwargs: inner(*args, **{**kwargs, **semantics})  # a method has to be a function
+
+    return [(name, member, replacement(member)) for name, member in getmembers(package) if core.is_builtin(member)]
 
 
 @cache
