@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, partial, partialmethod
 from inspect import getmembers
 from typing import Any
 
@@ -26,11 +26,15 @@ def speed_up_interpreter() -> None:
 
         interpreter.ReduceOps.generic_reduce = _reduce
         interpreter.InterpretedFunction.__call__ = _call_device_function
+        interpreter.InterpreterBuilder.create_expand_dims = partialmethod(_expand_dims, interpreter.TensorHandle)
         interpreter._patch_builtin = partial(_patch_builtin, interpreter)
         interpreter._get_np_dtype = partial(_numpy_type, cache(interpreter._get_np_dtype))
         builder = interpreter.interpreter_builder
         builder.options = replace(builder.options, sanitize_overflow=False)
         core: Any = sys.modules["triton.language.core"]
+        core._unwrap_if_constexpr = partial(
+            _unwrap, core._unwrap_if_constexpr, {core.tensor, int, float, bool, str, type(None)}
+        )
         core.tensor.__init__, core.block_type.__init__ = _init_tensor, _init_block_type
         core.block_type.name = property(lambda self: f"<{list(self.numbers)}, {self.element_ty}>")
         core.block_type.numbers = cached_property(lambda self: _numbers(self.shape))  # of those that exist already
@@ -55,6 +59,16 @@ def _init_block_type(self: Any, element_ty: Any, shape: Any) -> None:
     if not self.numbers:
         raise TypeError("0d block_type is forbidden")
     _, _, self.shape, self.numel = _shape(self.numbers)
+
+
+def _unwrap(unwrap: Callable[[Any], Any], plain: set[type], value: Any) -> Any:
+    return value if value.__class__ in plain else unwrap(value)
+
+
+def _expand_dims(self: Any, handle_of: Any, arg: Any, axis: int) -> Any:
+    shape = [*arg.data.shape]
+    shape.insert(axis, 1)
+    return handle_of(arg.data.reshape(shape), arg.dtype.scalar)
 
 
 def _numbers(shape: Any) -> tuple[int, ...]:

@@ -8,15 +8,16 @@ step is taken directly, and NumPy spreads the values as it computes.
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from operator import attrgetter
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
-BINARY = (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "minimum", "maximum", "and_", "or_", "xor_", "shl", "ashr",
-    "lshr", "less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal",
+BINARY = (  # but for shifts to the right, which change their operands
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "minimum", "maximum", "and_", "or_", "xor_", "shl",
+    "less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal",
 )  # fmt: skip
 STEPS = "binary_op", "create_idiv", "create_addptr"  # of the builder, with two operands
 # Types that NumPy has, and converts as Triton does (a bfloat16 is 16 bits to it)
@@ -29,9 +30,9 @@ Triton = Any  # its modules, and instances of its classes
 
 def learn_operators(interpreter: Triton, semantic: Triton) -> None:
     """Replace the binary operations and the casts of Triton's class of semantics."""
-    for name in BINARY:
-        setattr(semantic, name, _binary(interpreter, getattr(semantic, name)))
-    semantic.cast = _cast(interpreter, semantic.cast)
+    for name in (*BINARY, "cast"):
+        _USUAL[name] = getattr(semantic, name)
+        setattr(semantic, name, (_cast if name == "cast" else _binary)(interpreter, _USUAL[name]))
 
 
 def _binary(interpreter: Triton, usual: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,9 +75,10 @@ def _plan(interpreter: Triton, semantic: Triton, usual: Any, left: Any, right: A
     result's handle, and the most bytes of one of its values.
     """
     samples = [_sample(interpreter, operand) for operand in (left, right)]
-    if any(sample is None for sample in samples):
+    is_swapped = hasattr(right, "dtype") and right.dtype.is_ptr()  # Triton puts the pointer first
+    if is_swapped or any(sample is None for sample in samples):
         return None
-    steps, result = _recorded(semantic.builder, STEPS, lambda: usual(semantic, *samples, *rest))
+    steps, result = _recorded(semantic, STEPS, lambda: usual(semantic, *samples, *rest))
     if len(steps) != 1 or result.handle is not steps[0][-1]:
         return None
     (step, (a, b, *function), handle), handle_of = steps[0], interpreter.TensorHandle
@@ -94,9 +96,12 @@ def _sample(interpreter: Triton, operand: Any) -> Any:
     return kind and operand.__class__(interpreter.TensorHandle(np.ones(1, kind), operand.dtype), operand.dtype)
 
 
-def _recorded(builder: Triton, names: tuple[str, ...], action: Callable[[], Any]) -> tuple[list[Any], Any]:
-    """The calls of these methods, each with its arguments and result, and the result of all; none if Triton refuses."""
-    calls: list[Any] = []
+def _recorded(semantic: Triton, names: tuple[str, ...], action: Callable[[], Any]) -> tuple[list[Any], Any]:
+    """The calls of these methods of its builder, each with its arguments and result, and the result of the action.
+
+    Inside, all operations are Triton's own: a remembered one takes its step unseen. No calls if Triton refuses.
+    """
+    calls, builder = list[Any](), semantic.builder
 
     def recorder(method: Callable[..., Any]) -> Callable[..., Any]:
         def record(*args: Any) -> Any:
@@ -106,6 +111,8 @@ def _recorded(builder: Triton, names: tuple[str, ...], action: Callable[[], Any]
         return record
 
     with ExitStack() as stack:
+        for name, usual in _USUAL.items():
+            stack.enter_context(patch.object(semantic, name, partial(usual, semantic)))
         for name in names:
             stack.enter_context(patch.object(builder, name, recorder(getattr(builder, name))))
         try:
@@ -134,7 +141,7 @@ def _cast(interpreter: Triton, usual: Callable[..., Any]) -> Callable[..., Any]:
             return input
         if key not in plans:
             sample = _sample(interpreter, input)
-            steps, result = _recorded(self.builder, ("cast_impl",), lambda: usual(self, sample, target, *rounding))
+            steps, result = _recorded(self, ("cast_impl",), lambda: usual(self, sample, target, *rounding))
             is_chain = steps and result.handle is steps[-1][-1]
             plans[key] = [handle.data.dtype for _, _, handle in steps] if is_chain else None
         if plans[key] is None:
@@ -156,4 +163,5 @@ def block_type(dtype: Any, shape: tuple[int, ...]) -> Any:
     return _BLOCK_TYPES[key]
 
 
+_USUAL: dict[str, Callable[..., Any]] = {}  # Triton's own operations
 _BLOCK_TYPES: dict[tuple[str, tuple[int, ...]], Any] = {}
