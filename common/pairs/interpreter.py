@@ -160,15 +160,14 @@ def _reduce(self: Any, values: tuple[Any, ...]) -> list[Any]:
 
     `self`: a ReduceOps. `values`: tensors of one shape, whose sizes are powers of 2.
     """
-    import numpy as np  # a slow import; the interpreter needs it anyway
-
     rank = len(values[0].shape)
     rest, axis = values, self.axis
     if axis is None:
         rest, axis = tuple(self.to_tensor(block.handle.data.flatten(), block.dtype) for block in values), 0
-    while (length := rest[0].handle.data.shape[axis]) > 1:
+    before = (slice(None),) * (axis % rank)
+    while rest[0].handle.data.shape[axis] > 1:
         halves = [
-            self.to_tensor(np.take(block.handle.data, range(start, length, 2), axis), block.dtype)
+            self.to_tensor(block.handle.data[(*before, slice(start, None, 2))], block.dtype)
             for start in (0, 1)
             for block in rest
         ]

@@ -1,10 +1,13 @@
 """Kernels whose programs or lanes race, each with an honest twin. Run where Triton interprets (see conftest.py)."""
 
+from unittest.mock import patch
+
 import torch
 import triton
 import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
+from common.checks import access_history
 from common.checks.kernel_memory import BadAccess, watched
 
 
@@ -117,6 +120,12 @@ def error_of(name, order=""):
             error = error.__cause__
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def error_without_waiting(name):
+    """As `error_of`, but every read is remembered at once."""
+    with patch.object(access_history, "MOST_WAITING", 0):
+        return error_of(name)
 
 
 def masked_maximum(undefined):
