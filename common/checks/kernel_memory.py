@@ -23,6 +23,7 @@ from common.checks.access_history import LANE_BITS, Ints, Read, Storage, after
 LIBRARIES = ("/triton/", "/numpy/", "/torch/", "/common/")
 MOST_PROGRAMS = 65_535  # along the second and the third axis of a grid
 PATIENCE = 2_000  # times that one line reads one value at one address: it waits for another program
+UNLIMITED = np.iinfo(np.int64).max
 
 
 class BadAccess(Exception):
@@ -31,6 +32,10 @@ class BadAccess(Exception):
 
 class Waits(Exception):
     """A program waits for another one, which runs later in the interpreter."""
+
+
+class LargeGrid(Exception):
+    """A launch has more programs than are asked for."""
 
 
 class _Watch:
@@ -47,10 +52,12 @@ class _Watch:
         self.lines = [("", 0)]
         self.lines_of: list[int] = []  # of each event of the launch
         self.firsts: list[int] = []  # of each program that has begun: the event before its first one
-        self.programs: list[int] = []
+        self.begun: list[int] = []  # the numbers of these programs
         self.clock: Ints | None = None  # of each program the last event that precedes what runs now; None: of none any
         self.released: dict[int, Ints] = {}
         self.last_read: Any = None
+        self.most_programs = UNLIMITED  # allowed
+        self.programs = self.lanes = 0  # of the largest launch, of the largest access
 
     def launch(self, names: list[tuple[str, torch.Tensor]]) -> None:
         """Begin a launch with these arrays, each with its parameter's name."""
@@ -62,13 +69,16 @@ class _Watch:
         self.storages = [*by_storage.values()]
         self.anywhere = any(tensor.dtype in (torch.int64, torch.uint64) for _, tensor in names)
         self.released, self.begin = {}, self.event
-        self.lines_of, self.firsts, self.programs = [], [], []
+        self.lines_of, self.firsts, self.begun = [], [], []
 
     def start(self, *grid: int) -> None:
         """Begin a launch's programs."""
         if max(grid[1:]) > MOST_PROGRAMS:
             raise BadAccess(f"a grid of {' x '.join(map(str, grid))}: along axes 1 and 2 a GPU has {MOST_PROGRAMS:,}")
         self.grid, count = grid, int(np.prod(grid))
+        self.programs = max(self.programs, count)
+        if count > self.most_programs:
+            raise LargeGrid
         numbers = np.arange(count, dtype=np.int64)
         if self.order == "shuffled":
             np.random.RandomState(count).shuffle(numbers)
@@ -84,7 +94,7 @@ class _Watch:
         self.first = self.barrier = self.event
         self.last_read = self.clock = None
         self.firsts.append(self.first)
-        self.programs.append(self.program)
+        self.begun.append(self.program)
         return index
 
     def access(self, does: str, pointers: Any, mask: Any, size: int, changed: Any = None) -> None:
@@ -92,6 +102,7 @@ class _Watch:
 
         `does`: "loads", "stores to" or "adds to". `changed()`: the lanes that change what is there; None for all.
         """
+        self.lanes = max(self.lanes, pointers.size)
         is_active = np.asarray(mask, bool)
         if is_active.all():
             lanes, addresses = np.arange(pointers.size), pointers.reshape(-1)
@@ -180,7 +191,7 @@ class _Watch:
 
     def _programs_of(self, accesses: Ints) -> Ints:
         """Which program made each access of this launch."""
-        return np.asarray(self.programs)[np.searchsorted(self.firsts, accesses >> LANE_BITS) - 1]
+        return np.asarray(self.begun)[np.searchsorted(self.firsts, accesses >> LANE_BITS) - 1]
 
     def wait_for_lanes(self) -> None:
         """A barrier."""
@@ -235,18 +246,22 @@ watch = _Watch()
 
 
 @contextmanager
-def watched(order: str = "", undefined: float | None = None, races: bool = True) -> Iterator[None]:
+def watched(
+    order: str = "", undefined: float | None = None, races: bool = True, most_programs: int = UNLIMITED
+) -> Iterator["_Watch"]:
     """Inside, `races` are refused, and programs run in this order: "" (as they are), "reversed" or "shuffled".
 
-    `undefined`: what a lane holds that a load's mask switches off without `other` (see `or_undefined`).
+    `undefined`: what a lane holds that a load's mask switches off without `other` (see `or_undefined`). A launch of
+    more than `most_programs` raises LargeGrid. Yields the watch, with `programs` and `lanes` of what has run inside.
     """
-    watch.order, watch.undefined, watch.races = order, undefined, races
+    watch.order, watch.undefined, watch.races, watch.most_programs = order, undefined, races, most_programs
+    watch.programs = watch.lanes = 0
     try:
-        yield
+        yield watch
     finally:
-        watch.order, watch.undefined, watch.races = "", None, False
+        watch.order, watch.undefined, watch.races, watch.most_programs = "", None, False, UNLIMITED
 
 
-def is_waiting(error: BaseException | None) -> bool:
-    """Whether an error comes from a program that waits for another one."""
-    return error is not None and (isinstance(error, Waits) or is_waiting(error.__cause__))
+def is_caused_by(error: BaseException | None, kind: type[Exception]) -> bool:
+    """Whether an error of the interpreter comes from this kind of error in a kernel."""
+    return error is not None and (isinstance(error, kind) or is_caused_by(error.__cause__, kind))

@@ -1,10 +1,9 @@
 """A candidate's answer, and whether it is right; every candidate's answers: a wrong one disqualifies."""
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from common.checks import guards, kernel_memory, poisoned_memory
+from common.checks import guards
 from common.checks.arrays import (
     Tree,
     clone,
@@ -18,6 +17,8 @@ from common.checks.arrays import (
 )
 from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
 from common.checks.compare_to_reference import blind_spot, compare, compare_forms
+from common.checks.kernel_memory import BadAccess, Waits, is_caused_by
+from common.checks.poisoned_memory import FEW, FILLED, USUAL, Condition
 from common.engine.candidates import Candidate, reference_answer, reference_rows
 from common.engine.inputs import InputSet, harvest_grads, read_only_inputs
 from common.engine.stage import Stage
@@ -27,13 +28,6 @@ from common.record.outcome import Cause, Finding, Where
 
 Facts = dict[str, Any]
 Findings = dict[str, Finding]  # by label
-# Of an untimed call: the order of programs in the interpreter, what masked lanes hold, whether races are looked for
-CONDITIONS: dict[str, tuple[str, float | None, bool]] = {
-    "": ("", None, False),
-    "few": ("", None, True),
-    "filled": ("reversed", math.nan, True),  # NaN spoils a sum; a maximum takes no notice of it
-    "stress": ("shuffled", math.inf, False),  # other values, the same addresses
-}
 AT_TIMED: Facts = {"where": Where.TIMED.value}
 
 
@@ -107,50 +101,47 @@ def fresh_answer(
     inputs: InputSet,
     other: InputSet,
     base: Answer | None = None,
-    condition: str = "",
+    condition: Condition = USUAL,
 ) -> Answer | None:
     """One untimed setup and call, with poisoned outputs; None if it raised. `base`: the baseline's answer.
 
-    Under "filled" uninitialized memory holds NaN, and a version with a `setup` is called twice: the second call finds
-    what the first one left. Under "few" a kernel has few programs, on any machine. A candidate is disqualified if it
-    changes its inputs, or returns a part of them and the baseline does not.
+    With filled memory a version that has a `setup` is called twice: the second call finds what the first one left. A
+    candidate is disqualified if it changes its inputs, or returns a part of them and the baseline does not.
     """
-    arguments, filled = inputs.by_label[candidate.label], condition == "filled"
-    order, undefined, races = CONDITIONS[condition]
+    arguments = inputs.by_label[candidate.label]
 
-    def action(order: str = order) -> Answer:
+    def action(condition: Condition) -> Answer:
         guards.poison_outputs(arguments)
         if candidate.is_library and candidate.label not in stage.first_s:
             stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
         begin = now()
-        few_programs = poisoned_memory.few_programs(candidate.has_kernel and condition in ("few", "stress"))
-        with (
-            poisoned_memory.filled_memory() if filled else few_programs,
-            kernel_memory.watched(order, undefined, races),
-        ):
+        with condition.hold(candidate.has_kernel) as watch:
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
             copy = clone(out)
         stage.first_s.setdefault(candidate.label, now() - begin)
+        stage.grids.setdefault(candidate.label, []).append((watch.programs, watch.lanes))
         change = difference(arguments, {name: call.keywords[name] for name in arguments})
         stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)
         answer = Answer.from_call(out, copy, arguments, candidate.label in inputs.shared_labels)
         guards.poison_answer(out, arguments)
-        if filled and candidate.setup:
+        if condition.is_filled and candidate.setup:
             guards.poison_outputs(arguments)
             problem = compare_elements(call(), copy, candidate.precision, candidate.custom)
             stage.disqualify(candidate.label, problem and problem.with_facts(where=Where.AGAIN.value))
             harvest_grads(arguments)
         return answer
 
-    def action_in_some_order() -> Answer:
+    def action_in_some_order() -> Answer | None:
         try:
-            return action()
+            return action(condition)
         except Exception as error:
-            if not (order and kernel_memory.is_waiting(error)):
+            if condition.may_refuse and not is_caused_by(error, BadAccess):
+                return None
+            if not (condition.order and is_caused_by(error, Waits)):
                 raise
-            return action(order="")  # it waits for programs before it, which a GPU starts first
+            return action(condition.in_order)  # it waits for programs before it, which a GPU starts first
 
     answer: Answer | None = stage.attempt(candidate.label, action_in_some_order)
     if violation := inputs.violation():
@@ -196,19 +187,19 @@ def judge_all(
     """
     with stage.progress.spending("verify"):
         expected, rows = expected_answer(stage, inputs, other)
-        base = fresh_answer(stage, stage.candidates[0], inputs, other, condition="few")
+        base = fresh_answer(stage, stage.candidates[0], inputs, other, condition=FEW)
         if base is None:
             return {}
         reference = Reference(expected, rows, base)
         for candidate in stage.candidates_to_judge(libraries)[: 1 if only_filled else None]:
             is_baseline = candidate.label == "baseline"
-            answer = base if is_baseline else fresh_answer(stage, candidate, inputs, other, base, "few")
+            answer = base if is_baseline else fresh_answer(stage, candidate, inputs, other, base, FEW)
             judge_answer(stage, candidate, answer, reference, where)
         spots = blind_spots(stage, reference, inputs, other, libraries)
         where = {**where, "filled": True}
         for candidate in stage.candidates_to_judge(libraries):
             judge_answer(
-                stage, candidate, fresh_answer(stage, candidate, inputs, other, base, "filled"), reference, where
+                stage, candidate, fresh_answer(stage, candidate, inputs, other, base, FILLED), reference, where
             )
     return spots
 
@@ -251,7 +242,7 @@ def judge_timed(
         for label, finding in blind_spots(stage, reference, inputs, other, libraries=True).items():
             stage.disqualify(label, finding.with_facts(check=f"the timed size {stage.job.size}"))
         for candidate in stage.candidates_to_judge(libraries=False):  # not libraries: torch.compile would compile again
-            answer = fresh_answer(stage, candidate, inputs, other, condition="filled")
+            answer = fresh_answer(stage, candidate, inputs, other, condition=FILLED)
             answer = answer and replace(answer, grads={})
             judge_answer(stage, candidate, answer, reference, {**AT_TIMED, "filled": True})
         labels = [candidate.label for candidate in stage.candidates_to_judge() if not candidate.answer_differs]
