@@ -67,10 +67,8 @@ class _WatchedMemory:
         """The lanes that store another value than is there."""
         values, is_active = np.broadcast_to(value, pointers.shape), np.broadcast_to(mask, pointers.shape)
         old = self._memory.load(pointers, is_active, np.ascontiguousarray(values), value.dtype)
-        old_bytes, new_bytes = (
-            np.ascontiguousarray(block).view(np.uint8).reshape(-1, value.dtype.itemsize) for block in (old, values)
-        )
-        return (old_bytes != new_bytes).any(axis=1)
+        old_bits, new_bits = (np.ascontiguousarray(block).view(f"u{block.itemsize}") for block in (old, values))
+        return (old_bits != new_bits).reshape(-1)
 
     def atomic_rmw(self, operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
         if np.all(mask):
@@ -113,8 +111,9 @@ def _in_order(set_index: Any) -> Any:
 
 def _with_undefined(load: Any) -> Any:
     def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *modifiers: Any, **named: Any) -> Any:
-        is_active = np.broadcast_to(np.asarray(mask.data) != 0, ptrs.data.shape)
-        other = or_undefined(other, is_active, ptrs.get_element_ty(), lambda: watch.undefined)
+        if other is None and watch.undefined is not None:
+            is_active = np.broadcast_to(np.asarray(mask.data) != 0, ptrs.data.shape)
+            other = or_undefined(other, is_active, ptrs.get_element_ty(), lambda: watch.undefined)
         return load(self, ptrs, mask, other, *modifiers, **named)
 
     return create_masked_load

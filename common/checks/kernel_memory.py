@@ -12,18 +12,18 @@ A GPU looks at none of this: there it is the task of NVIDIA's compute-sanitizer,
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+
+from common.checks.access_history import LANE_BITS, Ints, Read, Storage, after
 
 LIBRARIES = ("/triton/", "/numpy/", "/torch/", "/common/")
 MOST_PROGRAMS = 65_535  # along the second and the third axis of a grid
 PATIENCE = 2_000  # times that one line reads one value at one address: it waits for another program
-ALWAYS = UNLIMITED = np.iinfo(np.int64).max
-Ints = NDArray[np.int64]
-PROGRAM, EVENT, LANE, LINE = range(4)  # columns of an access
+UNLIMITED = np.iinfo(np.int64).max
 
 
 class BadAccess(Exception):
@@ -38,42 +38,22 @@ class LargeGrid(Exception):
     """A launch has more programs than are asked for."""
 
 
-class _Storage:
-    """The elements of a storage: the last write of each, the last that changed nothing, the last reads by two programs.
-
-    `names`: (address, name, element's bytes) of the kernel's parameters that lie in it.
-    """
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        storage = tensor.untyped_storage()
-        self.begin, self.end, self.unit = storage.data_ptr(), storage.data_ptr() + storage.nbytes(), 16
-        self.names: list[tuple[int, str, int]] = []
-
-    def begin_launch(self) -> None:
-        count = (self.end - self.begin) // self.unit + 1
-        self.write, self.same, self.read, self.other_read = (np.zeros((count, 4), np.int64) for _ in range(4))
-        self.is_atomic = np.zeros(count, bool)
-
-    def describe(self, element: int) -> str:
-        address = self.begin + element * self.unit
-        begins = [entry for entry in self.names if entry[0] <= address] or self.names
-        start, name, size = max(begins, key=lambda entry: entry[0])  # of several at one address the first
-        return f"{name.removesuffix('_ptr')}[{(address - start) // size}]"
-
-
 class _Watch:
     """The launch that runs, and all events of this process."""
 
     def __init__(self) -> None:
-        self.storages: list[_Storage] = []
+        self.storages: list[Storage] = []
         self.anywhere = self.races = False
         self.order = ""  # this and the next: see `watched`
         self.undefined: float | None = None
-        self.event = self.begin = self.barrier = self.program = self.waited = 0
+        self.event = self.begin = self.first = self.barrier = self.program = self.waited = 0
         self.grid: tuple[int, ...] = (1, 1, 1)
         self.permutation: Ints | None = None
         self.lines = [("", 0)]
-        self.clock: Ints = np.zeros(1, np.int64)  # of each program the last event that precedes what runs now
+        self.lines_of: list[int] = []  # of each event of the launch
+        self.firsts: list[int] = []  # of each program that has begun: the event before its first one
+        self.begun: list[int] = []  # the numbers of these programs
+        self.clock: Ints | None = None  # of each program the last event that precedes what runs now; None: of none any
         self.released: dict[int, Ints] = {}
         self.last_read: Any = None
         self.most_programs = UNLIMITED  # allowed
@@ -81,17 +61,15 @@ class _Watch:
 
     def launch(self, names: list[tuple[str, torch.Tensor]]) -> None:
         """Begin a launch with these arrays, each with its parameter's name."""
-        by_storage: dict[int, _Storage] = {}
+        by_storage: dict[int, Storage] = {}
         for name, tensor in names:
-            storage = by_storage.setdefault(tensor.untyped_storage().data_ptr(), _Storage(tensor))
+            storage = by_storage.setdefault(tensor.untyped_storage().data_ptr(), Storage(tensor))
             storage.names.append((tensor.data_ptr(), name, tensor.element_size()))
             storage.unit = min(storage.unit, tensor.element_size())
         self.storages = [*by_storage.values()]
         self.anywhere = any(tensor.dtype in (torch.int64, torch.uint64) for _, tensor in names)
-        if self.races:
-            for storage in self.storages:
-                storage.begin_launch()
         self.released, self.begin = {}, self.event
+        self.lines_of, self.firsts, self.begun = [], [], []
 
     def start(self, *grid: int) -> None:
         """Begin a launch's programs."""
@@ -113,10 +91,10 @@ class _Watch:
         if self.permutation is not None:
             self.program = int(self.permutation[self.program])
             index = self.program // (rows * columns), self.program // columns % rows, self.program % columns
-        self.barrier, self.last_read = self.event, None
-        if self.races:
-            self.clock = np.full(int(np.prod(self.grid)), self.begin)
-            self.clock[self.program] = ALWAYS
+        self.first = self.barrier = self.event
+        self.last_read = self.clock = None
+        self.firsts.append(self.first)
+        self.begun.append(self.program)
         return index
 
     def access(self, does: str, pointers: Any, mask: Any, size: int, changed: Any = None) -> None:
@@ -124,39 +102,60 @@ class _Watch:
 
         `does`: "loads", "stores to" or "adds to". `changed()`: the lanes that change what is there; None for all.
         """
-        is_active = np.broadcast_to(np.asarray(mask, bool), pointers.shape).reshape(-1)
-        addresses, lanes = pointers.reshape(-1)[is_active], np.flatnonzero(is_active)
-        outside = np.ones(addresses.size, bool)
-        self.event += 1
-        self.lanes = max(self.lanes, is_active.size)
-        touched: list[tuple[_Storage, Any]] = []
-        for storage in self.storages:
-            inside = (addresses >= storage.begin) & (addresses + np.uint64(size) <= storage.end)
-            outside &= ~inside
-            if self.races and inside.any():
-                touched.append((storage, inside))
-        if outside.any() and not self.anywhere:
+        self.lanes = max(self.lanes, pointers.size)
+        is_active = np.asarray(mask, bool)
+        if is_active.all():
+            lanes, addresses = np.arange(pointers.size), pointers.reshape(-1)
+        else:
+            lanes = np.flatnonzero(np.broadcast_to(is_active, pointers.shape))
+            addresses = pointers.reshape(-1)[lanes]
+        if not lanes.size:
+            return
+        touched = self._touched(addresses, size)
+        if touched is None:
             verb = "reads" if does == "loads" else "writes"
             raise BadAccess(f"a kernel {verb} outside of all its arrays: compare its offsets and mask with their sizes")
-        is_changed = changed()[is_active] if touched and changed else np.ones(addresses.size, bool)
-        for storage, inside in touched:
-            elements = ((addresses[inside] - np.uint64(storage.begin)) // np.uint64(storage.unit)).astype(np.int64)
-            self._touch(storage, does, elements, lanes[inside], is_changed[inside])
-
-    def _touch(self, storage: _Storage, does: str, elements: Ints, lanes: Ints, changed: Any) -> None:
-        now = np.empty((elements.size, 4), np.int64)
-        now[:, PROGRAM], now[:, EVENT], now[:, LANE], now[:, LINE] = self.program, self.event, lanes, self._line()
-        write = storage.write[elements]
-        if does == "loads":
-            self._compare(storage, "stores to", write, does, now, elements)
-            is_other = storage.read[elements, PROGRAM] != self.program
-            storage.other_read[elements[is_other]] = storage.read[elements[is_other]]
-            storage.read[elements] = now
+        if not self.races:
             return
-        is_adding = does == "adds to"
-        storage.same[elements[~changed]] = now[~changed]
-        elements, now, write = elements[changed], now[changed], write[changed]
-        plain = ~storage.is_atomic[elements] if is_adding else np.ones(elements.size, bool)
+        self.event += 1
+        self.lines_of.append(self._line())
+        accesses = lanes + (self.event << LANE_BITS)
+        is_changed = changed()[lanes] if touched and changed else np.ones(lanes.size, bool)
+        for storage, inside in touched:
+            if does == "loads":
+                self._read(storage, Read(addresses[inside], accesses[inside], self.first))
+            else:
+                elements = storage.elements(addresses[inside])
+                self._write(storage, does, elements, accesses[inside], is_changed[inside])
+
+    def _touched(self, addresses: Any, size: int) -> list[tuple[Storage, Any]] | None:
+        """Each storage with the addresses that lie in it, an index of them; None if one lies in no storage."""
+        low, high = int(addresses.min()), int(addresses.max()) + size
+        for storage in self.storages:
+            if storage.begin <= low and high <= storage.end:
+                return [(storage, slice(None))]
+        inside = [
+            (storage, (addresses >= storage.begin) & (addresses + np.uint64(size) <= storage.end))
+            for storage in self.storages
+        ]
+        if not (self.anywhere or np.any([there for _, there in inside], axis=0).all()):
+            return None
+        return [(storage, there) for storage, there in inside if there.any()]
+
+    def _read(self, storage: Storage, read: Read) -> None:
+        if not storage.is_tracked:
+            storage.wait(read)
+            return
+        elements = storage.elements(read.addresses)
+        self._compare(storage, "stores to", storage.write[elements], "loads", read.accesses, elements)
+        storage.remember(read, elements)
+
+    def _write(self, storage: Storage, does: str, elements: Ints, now: Ints, changes: Any) -> None:
+        storage.track()
+        storage.same[elements[~changes]] = now[~changes]
+        elements, now = elements[changes], now[changes]
+        write, is_adding = storage.write[elements], does == "adds to"
+        plain = ~storage.is_atomic[elements] if is_adding else slice(None)
         self._compare(storage, "stores to", write[plain], does, now[plain], elements[plain], same_lane=is_adding)
         self._compare(storage, "stores to", storage.same[elements], does, now, elements, same_lane=True)
         for reads in (storage.read, storage.other_read):
@@ -164,28 +163,38 @@ class _Watch:
         storage.write[elements], storage.is_atomic[elements] = now, is_adding
 
     def _compare(
-        self, storage: _Storage, did: str, earlier: Ints, does: str, now: Ints, elements: Ints, same_lane: bool = False
+        self, storage: Storage, did: str, earlier: Ints, does: str, now: Ints, elements: Ints, same_lane: bool = False
     ) -> None:
-        is_same = earlier[:, PROGRAM] == self.program
-        races = earlier[:, EVENT] > self.clock[np.minimum(earlier[:, PROGRAM], len(self.clock) - 1)]
-        if not same_lane and len(now) > 0:
-            within = is_same & (earlier[:, EVENT] > self.barrier) & (earlier[:, LANE] != now[:, LANE])
-            races |= within & (earlier[:, EVENT] > self.begin)
+        races = earlier >= after(self.begin)  # all others precede the launch
+        if not races.any():
+            return
+        is_same = earlier >= after(self.first)
+        races &= ~is_same
+        if self.clock is not None:
+            races &= (earlier >> LANE_BITS) > self.clock[self._programs_of(earlier)]
+        if not same_lane:
+            races |= (earlier >= after(self.barrier)) & ((earlier ^ now) & ((1 << LANE_BITS) - 1) != 0)
         if not races.any():
             return
         first = int(np.argmax(races))
-        did_line, line = (self.lines[int(row[first, LINE])] for row in (earlier, now))
+        event, lane = divmod(int(earlier[first]), 1 << LANE_BITS)
+        did_line, line = (self.lines[self.lines_of[number - self.begin - 1]] for number in (event, self.event))
         element = storage.describe(int(elements[first]))
         places = f"line {did_line[1]}", f"line {line[1]}"
         if is_same[first]:
             raise BadAccess(
-                f"a race in program {self._name(self.program)}: lane {earlier[first, LANE]} {did} {element} "
-                f"({places[0]}) and lane {now[first, LANE]} {does} it ({places[1]}), with no barrier between"
+                f"a race in program {self._name(self.program)}: lane {lane} {did} {element} ({places[0]}) and lane "
+                f"{int(now[first]) % (1 << LANE_BITS)} {does} it ({places[1]}), with no barrier between"
             )
+        program = int(self._programs_of(earlier[first : first + 1])[0])
         raise BadAccess(
-            f"a race for {element}: program {self._name(int(earlier[first, PROGRAM]))} {did} it ({places[0]}), program "
+            f"a race for {element}: program {self._name(program)} {did} it ({places[0]}), program "
             f"{self._name(self.program)} {does} it ({places[1]}), and nothing orders them"
         )
+
+    def _programs_of(self, accesses: Ints) -> Ints:
+        """Which program made each access of this launch."""
+        return np.asarray(self.begun)[np.searchsorted(self.firsts, accesses >> LANE_BITS) - 1]
 
     def wait_for_lanes(self) -> None:
         """A barrier."""
@@ -197,10 +206,11 @@ class _Watch:
             return
         self.wait_for_lanes()
         address = int(pointers.reshape(-1)[0])
+        known = np.full(int(np.prod(self.grid)), self.begin) if self.clock is None else self.clock
         if "ACQUIRE" in order and address in self.released:
-            self.clock = np.maximum(self.clock, self.released[address])
+            known = self.clock = np.maximum(known, self.released[address])
         if "RELEASE" in order:
-            clock = self.clock.copy()
+            clock = known.copy()
             clock[self.program] = self.event
             self.released[address] = np.maximum(self.released.get(address, clock), clock)
 
@@ -222,12 +232,17 @@ class _Watch:
     def _line(self) -> int:
         """The number of the kernel's line that runs."""
         frame: Any = sys._getframe(2)
-        while any(part in frame.f_code.co_filename for part in LIBRARIES):
+        while _is_library(frame.f_code.co_filename):
             frame = frame.f_back
         line = (frame.f_code.co_filename, frame.f_lineno)
         if line not in self.lines:
             self.lines.append(line)
         return self.lines.index(line)
+
+
+@cache
+def _is_library(file: str) -> bool:
+    return any(part in file for part in LIBRARIES)
 
 
 watch = _Watch()

@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, partial, partialmethod
+from inspect import getmembers
 from typing import Any
 
 INTERPRETED = {"TRITON_INTERPRET": "1"}  # the environment of a process in which Triton interprets kernels
@@ -21,13 +22,20 @@ def speed_up_interpreter() -> None:
     interpreter: Any = sys.modules.get("triton.runtime.interpreter")
     interprets = interpreter and os.environ.get("TRITON_INTERPRET") == "1"
     if interprets and interpreter.ReduceOps.generic_reduce is not _reduce:
+        from common.pairs.learned_operators import learn_operators  # NumPy and mock are slow imports
+
         interpreter.ReduceOps.generic_reduce = _reduce
         interpreter.InterpretedFunction.__call__ = _call_device_function
         interpreter._patch_lang_tensor = partial(patch_tensor, interpreter._patch_lang_tensor)
+        interpreter.InterpreterBuilder.create_expand_dims = partialmethod(_expand_dims, interpreter.TensorHandle)
+        interpreter._patch_builtin = partial(_patch_builtin, interpreter)
         interpreter._get_np_dtype = partial(_numpy_type, cache(interpreter._get_np_dtype))
         builder = interpreter.interpreter_builder
         builder.options = replace(builder.options, sanitize_overflow=False)
         core: Any = sys.modules["triton.language.core"]
+        core._unwrap_if_constexpr = partial(
+            _unwrap, core._unwrap_if_constexpr, {core.tensor, int, float, bool, str, type(None)}
+        )
         core.tensor.__init__, core.block_type.__init__ = _init_tensor, _init_block_type
         core.block_type.name = property(lambda self: f"<{list(self.numbers)}, {self.element_ty}>")
         core.block_type.numbers = cached_property(lambda self: _numbers(self.shape))  # of those that exist already
@@ -38,7 +46,7 @@ def speed_up_interpreter() -> None:
             _operands_of_one_type, semantic.binary_op_type_checking_impl
         )
         semantic.broadcast_impl_value = _with_shortcut(_broadcast, semantic.broadcast_impl_value)
-        semantic.cast = _with_shortcut(_cast, semantic.cast)
+        learn_operators(interpreter, semantic)
         sys.modules["triton.runtime.jit"].ConstexprFunction.__call__ = _call_constexpr
 
 
@@ -58,6 +66,16 @@ def _init_block_type(self: Any, element_ty: Any, shape: Any) -> None:
     if not self.numbers:
         raise TypeError("0d block_type is forbidden")
     _, _, self.shape, self.numel = _shape(self.numbers)
+
+
+def _unwrap(unwrap: Callable[[Any], Any], plain: set[type], value: Any) -> Any:
+    return value if value.__class__ in plain else unwrap(value)
+
+
+def _expand_dims(self: Any, handle_of: Any, arg: Any, axis: int) -> Any:
+    shape = [*arg.data.shape]
+    shape.insert(axis, 1)
+    return handle_of(arg.data.reshape(shape), arg.dtype.scalar)
 
 
 def _numbers(shape: Any) -> tuple[int, ...]:
@@ -88,10 +106,6 @@ def _operands_of_one_type(self: Any, lhs: Any, rhs: Any, *allowed: bool, **named
     if len(allowed) > 2 or named or lhs.__class__ is not self.tensor or rhs.__class__ is not self.tensor:
         return None
     return self.broadcast_impl_value(lhs, rhs) if lhs.dtype is rhs.dtype and not lhs.dtype.is_ptr() else None
-
-
-def _cast(self: Any, input: Any, dst_ty: Any, *rounding: Any) -> Any:
-    return input if input.dtype is dst_ty.scalar else None
 
 
 def _broadcast(self: Any, lhs: Any, rhs: Any) -> Any:
@@ -153,15 +167,14 @@ def _reduce(self: Any, values: tuple[Any, ...]) -> list[Any]:
 
     `self`: a ReduceOps. `values`: tensors of one shape, whose sizes are powers of 2.
     """
-    import numpy as np  # a slow import; the interpreter needs it anyway
-
     rank = len(values[0].shape)
     rest, axis = values, self.axis
     if axis is None:
         rest, axis = tuple(self.to_tensor(block.handle.data.flatten(), block.dtype) for block in values), 0
-    while (length := rest[0].handle.data.shape[axis]) > 1:
+    before = (slice(None),) * (axis % rank)
+    while rest[0].handle.data.shape[axis] > 1:
         halves = [
-            self.to_tensor(np.take(block.handle.data, range(start, length, 2), axis), block.dtype)
+            self.to_tensor(block.handle.data[(*before, slice(start, None, 2))], block.dtype)
             for start in (0, 1)
             for block in rest
         ]
@@ -181,6 +194,28 @@ def _call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
     if any(interpreter.tl.core.is_builtin(language.load) for language in _languages(self.fn)):
         interpreter._patch_lang(self.fn)
     return self.rewrite()(*args, **kwargs)
+
+
+def _patch_builtin(interpreter: Any, package: Any, builder: Any, scope: Any) -> None:
+    """Give Triton's builtin functions of a module or a class the interpreter's semantics, unless they have it."""
+    for name, builtin, replacement in _builtins(interpreter, package):
+        if getattr(package, name) is builtin:
+            scope.set_attr(package, name, replacement)
+
+
+@cache
+def _builtins(interpreter: Any, package: Any) -> list[tuple[str, Any, Any]]:
+    """Name, builtin and its replacement: what Triton's wrapper, which only looks for the semantics, calls."""
+    core: Any = sys.modules["triton.language.core"]
+
+    def replacement(builtin: Any) -> Any:
+        semantics = {"_semantic": interpreter.interpreter_semantic}
+        inner = getattr(builtin, "__wrapped__", builtin)
+        if not isinstance(package, type):
+            return partial(inner, **semantics)
+        return lambda *args, **kwargs: inner(*args, **{**kwargs, **semantics})  # a method has to be a function
+
+    return [(name, member, replacement(member)) for name, member in getmembers(package) if core.is_builtin(member)]
 
 
 @cache

@@ -83,7 +83,7 @@ WRONG = {  # the mechanism that sees it -> the text of a right version, what sta
     "common.engine.check._check_beyond_launches": (EACH, "(triton.cdiv(len(x), 128),)", "(1,)"),
     "common.engine.check._check_offsets": (EACH, WIDE_START, NARROW_START),
     "common.checks.interpreter_watch.or_undefined": (SUM, LOAD, "mask=offsets < n))"),
-    "common.checks.kernel_memory._Watch._touch": (SUM, ADD, "tl.store(y_ptr, tl.load(y_ptr) + part)"),
+    "common.checks.kernel_memory._Watch._write": (SUM, ADD, "tl.store(y_ptr, tl.load(y_ptr) + part)"),
 }
 
 

@@ -1,8 +1,10 @@
 """Triton's interpreter does what it did, faster."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 COMPARE = """
 import torch, triton, triton.language as tl
@@ -74,11 +76,20 @@ print(largest.item())
 """
 
 
+def run_interpreted(program):
+    run = subprocess.run(
+        [sys.executable, program], env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_operators_on_all_types_give_the_same_bits_and_errors():
+    assert re.fullmatch(r"\d{5} \[\]\n", run_interpreted(Path(__file__).with_name("every_type.py")))
+
+
 def test_a_reduction_of_a_kernels_own_finds_what_it_did_and_integers_wrap_around(tmp_path):
     """In a file: Triton reads its kernels' source."""
     (tmp_path / "compare.py").write_text(COMPARE, encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, tmp_path / "compare.py"], env={**os.environ, "TRITON_INTERPRET": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert run.stdout == f"near\n{-(2**31)}\n", run.stderr
+    assert run_interpreted(tmp_path / "compare.py") == f"near\n{-(2**31)}\n"
