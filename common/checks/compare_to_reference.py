@@ -140,7 +140,7 @@ def _compare_values(
         if float(excess.max()) > tolerance.atol * max(compared[-1].scale, least):
             at = int(excess.argmax())
             facts = {"index": start + at, "of": out.numel(), "got": float(values[0][at]), "expected": float(ref[at])}
-            return Finding(Cause.WRONG_ELEMENT, facts)
+            return Finding(Cause.WRONG_ELEMENT, facts | ({"narrow": True} if tolerance.is_narrow else {}))
         models += [_chunk(error, size, out.dtype) for error in errors[1:]]
     return _compare_chunks(compared, models, tolerance) if models else None
 
@@ -175,7 +175,7 @@ def _compare_chunks(chunks: list[Chunk], base: list[Chunk], tolerance: Tolerance
         if chunk.numel >= min(LEAST_CHUNK, total) and chunk.error > accepted:
             unit = max(chunk.scale, scale) or 1.0
             facts = {"error": chunk.error / unit, "chunk": i + 1, "chunks": len(chunks), "accepted": accepted / unit}
-            return Finding(Cause.WRONG_RMS, {**facts, "precision": tolerance.precision})
+            return Finding(Cause.WRONG_RMS, {**facts, "precision": tolerance.precision, "of": total})
     return None
 
 

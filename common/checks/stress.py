@@ -112,14 +112,18 @@ def perturb(tree: Tree) -> None:
             t.add_(torch.rand_like(t) * 0.5)
 
 
-def perturb_by_roundings(tree: Tree) -> Tree:
-    """A float64 copy in which each value is off by a few roundings of float32 (of float64 for float64)."""
+def perturb_by_roundings(tree: Tree, seed: int = 0, sign: int = 1) -> Tree:
+    """A float64 copy in which each value is off by a few roundings of float32 (of float64 for float64).
+
+    `sign`: -1 moves each value to the other side.
+    """
     copy = clone(to_float64(tree))
     for (_, x), (_, t) in zip(tensors(tree), tensors(copy), strict=True):
         if t.is_floating_point():
             step = ROUNDINGS * torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
-            generator = torch.Generator(t.device).manual_seed(0)  # separate from the versions' random numbers
-            t.mul_(1 + step * (2 * torch.rand(t.shape, generator=generator, device=t.device).round() - 1))
+            generator = torch.Generator(t.device).manual_seed(seed)  # separate from the versions' random numbers
+            noise = torch.randn(t.shape, generator=generator, device=t.device, dtype=torch.float64)
+            t.mul_(1 + sign * step * noise)
     return copy
 
 

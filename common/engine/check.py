@@ -9,7 +9,16 @@ from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
 from common.engine.candidates import Candidate, count_costs, reference_answer, reference_rows, weights
 from common.engine.inputs import InputSet, harvest_grads, inputs_proper
-from common.engine.judgement import Answer, Facts, Findings, Reference, fresh_answer, judge_all, leading_rows
+from common.engine.judgement import (
+    Answer,
+    Facts,
+    Findings,
+    Reference,
+    fresh_answer,
+    judge_all,
+    leading_rows,
+    rounding_neighbours,
+)
 from common.engine.stage import Bench, DoesNotFit, Stage
 from common.record.outcome import Cause, Finding, Where
 
@@ -148,7 +157,8 @@ def _make_reference(stage: Stage, inputs: InputSet, other: InputSet) -> Referenc
     expected = reference_answer(baseline, rows, arguments, other.base, stage.ranks)
     guards.poison_outputs(arguments)
     out = baseline.bind(arguments, baseline.run_setup(other.base, arguments))()
-    return Reference(expected, rows, Answer.from_call(out, clone(out), arguments, same_layout=True))
+    answer = Answer.from_call(out, clone(out), arguments, same_layout=True, with_gradients=baseline.has_gradients)
+    return Reference(expected, rows, answer, arguments, rounding_neighbours(stage, arguments, other, lambda: answer.tree))
 
 
 def count_sent_bytes(stage: Stage, inputs: InputSet, other: InputSet) -> dict[str, list[int]]:

@@ -1,12 +1,17 @@
 """A candidate's answer, and whether it is right; every candidate's answers: a wrong one disqualifies."""
 
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
-from common.checks import guards, kernel_memory, poisoned_memory
+from common.checks import guards, kernel_memory, poisoned_memory, stress
+from common.checks.ambiguous_answers import resolve
 from common.checks.arrays import (
     Tree,
+    as_tensor,
     clone,
     difference,
     laziness,
@@ -17,8 +22,8 @@ from common.checks.arrays import (
     tensors,
 )
 from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
-from common.checks.compare_to_reference import blind_spot, compare, compare_forms
-from common.engine.candidates import Candidate, reference_answer, reference_rows
+from common.checks.compare_to_reference import LEAST_CHUNK, blind_spot, compare, compare_forms
+from common.engine.candidates import Candidate, Disqualified, reference_answer, reference_rows
 from common.engine.inputs import InputSet, harvest_grads, read_only_inputs
 from common.engine.stage import Stage
 from common.isolation.pipe import MAY_COMPILE
@@ -34,6 +39,8 @@ CONDITIONS: dict[str, tuple[str, float | None, bool]] = {
     "filled": ("reversed", math.nan, True),  # NaN spoils a sum; a maximum takes no notice of it
     "stress": ("shuffled", math.inf, False),  # other values, the same addresses
 }
+# (seed, sign) of roundings of the inputs, to find where an answer jumps; the first is none
+ROUNDINGS = [(0, 0), (1, 1), (1, -1), (2, 1), (2, -1)]
 AT_TIMED: Facts = {"where": Where.TIMED.value}
 
 
@@ -53,20 +60,27 @@ class Answer:
     same_layout: bool = True
 
     @classmethod
-    def from_call(cls, answer: Tree, copy: Tree, arguments: dict[str, Any], same_layout: bool) -> "Answer":
+    def from_call(
+        cls, answer: Tree, copy: Tree, arguments: dict[str, Any], same_layout: bool, with_gradients: bool
+    ) -> "Answer":
         layout = {path: (laziness(t), memory_order(t)) for path, t in tensors(answer)}
-        requires_grad = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
-        returned_input = overlap_path(read_only_inputs(arguments), answer)
-        return cls(copy, clone(harvest_grads(arguments)), returned_input, requires_grad, layout, same_layout)
+        requires_grad = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer)) and with_gradients
+        returned_input, grads = overlap_path(read_only_inputs(arguments), answer), clone(harvest_grads(arguments))
+        return cls(copy, grads if with_gradients else {}, returned_input, requires_grad, layout, same_layout)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference answer (its leading `rows`, if given) and the baseline's answer."""
+    """The reference answer (its leading `rows`, if given) and the baseline's answer.
+
+    `neighbours` computes further answers, to `inputs` that are a rounding away (ambiguous_answers.py).
+    """
 
     tree: Tree
     rows: int | None
     base: Answer
+    inputs: Tree = None
+    neighbours: Callable[[], list[Tree]] = list
 
     def _value_mismatch(
         self, candidate: Candidate, out: Tree, scale_answer: Tree = None, pooled: bool = True
@@ -76,7 +90,14 @@ class Reference:
             return compare_forms(out, self.base.tree)
         model = leading_rows(self.base.tree, self.rows) if pooled else None
         custom, head = (candidate.precision, candidate.custom), leading_rows(scale_answer, self.rows)
-        problem = compare(leading_rows(out, self.rows), self.tree, model, *custom, head)
+        leading = leading_rows(out, self.rows)
+        problem = compare(leading, self.tree, model, *custom, head)
+        if problem:
+            leading = resolve(leading, self.tree, self.neighbours(), self.inputs, *custom)
+            problem = compare(leading, self.tree, model, *custom, head)
+        if problem and problem.cause == Cause.WRONG_RMS and problem.facts["of"] < LEAST_CHUNK:
+            models = [_with_values(model, near) for near in self.neighbours()]  # the baseline's error may be small by luck
+            problem = problem if all(compare(leading, self.tree, near, *custom, head) for near in models) else None
         if self.rows and not problem:  # only the baseline's answer has the other rows
             problem = compare(out, self.base.tree, None, *custom, scale_answer)
         return problem
@@ -95,6 +116,42 @@ class Reference:
             return None
         problem = compare(answer.grads, self.base.grads, self.base.grads, candidate.precision, candidate.custom)
         return problem and problem.with_facts(gradient=True)
+
+
+def _with_values(tree: Tree, source: Tree) -> Tree:
+    """A copy of a tree with the source's values, where they have the same place and shape."""
+    copy, values = clone(tree), dict(tensors(source))
+    for path, t in tensors(copy):
+        if path in values and values[path].shape == t.shape:
+            t.copy_(values[path])
+    return copy
+
+
+def _unless_float(x: Any) -> Any:
+    """An array of integers or booleans as it is, else None."""
+    return None if as_tensor(x).is_floating_point() else x
+
+
+def rounding_neighbours(
+    stage: Stage, arguments: dict[str, Any], other: InputSet, base: Callable[[], Tree]
+) -> Callable[[], list[Tree]]:
+    """Computes, when it is first called, the reference answers to inputs that are a rounding away from `arguments`.
+
+    Without a `reference` the integers of `base()`, the baseline's answer in the inputs' own type, are as right. None in
+    a group of ranks, which would have to compute them in step.
+    """
+
+    @cache
+    def neighbours() -> list[Tree]:
+        baseline = stage.job.pair.baseline
+        answers = [] if "reference" in baseline.functions else [map_arrays(_unless_float, base())]
+        for seed, sign in ROUNDINGS if stage.ranks.count == 1 else ():
+            with suppress(RuntimeError, ValueError, Disqualified):  # outside of the domain, or of the memory
+                near = stress.perturb_by_roundings(arguments, seed, sign)
+                answers.append(reference_answer(stage.candidates[0], reference_rows(baseline), near, other.base))
+        return answers
+
+    return neighbours
 
 
 def leading_rows(tree: Tree, rows: int | None) -> Tree:
@@ -135,7 +192,8 @@ def fresh_answer(
         stage.first_s.setdefault(candidate.label, now() - begin)
         change = difference(arguments, {name: call.keywords[name] for name in arguments})
         stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)
-        answer = Answer.from_call(out, copy, arguments, candidate.label in inputs.shared_labels)
+        same_layout = candidate.label in inputs.shared_labels
+        answer = Answer.from_call(out, copy, arguments, same_layout, stage.candidates[0].has_gradients)
         guards.poison_answer(out, arguments)
         if filled and candidate.setup:
             guards.poison_outputs(arguments)
@@ -199,7 +257,8 @@ def judge_all(
         base = fresh_answer(stage, stage.candidates[0], inputs, other, condition="few")
         if base is None:
             return {}
-        reference = Reference(expected, rows, base)
+        near = rounding_neighbours(stage, inputs.by_label["baseline"], other, lambda: base.tree)
+        reference = Reference(expected, rows, base, inputs.base, near)
         for candidate in stage.candidates_to_judge(libraries)[: 1 if only_filled else None]:
             is_baseline = candidate.label == "baseline"
             answer = base if is_baseline else fresh_answer(stage, candidate, inputs, other, base, "few")
@@ -242,7 +301,8 @@ def judge_timed(
         expected, rows = expected_answer(stage, inputs, other)
         if not stage.remaining or "baseline" not in answers:
             return {}
-        reference = Reference(expected, rows, Answer(answers["baseline"]))
+        near = rounding_neighbours(stage, inputs.by_label["baseline"], other, lambda: answers["baseline"])
+        reference = Reference(expected, rows, Answer(answers["baseline"]), inputs.base, near)
         for candidate in stage.candidates_to_judge():
             if candidate.label in answers:
                 judge_answer(stage, candidate, Answer(answers[candidate.label]), reference, AT_TIMED)
@@ -271,10 +331,15 @@ def compare_round(stage: Stage, answers: dict[str, Tree], inputs: InputSet, erro
         return False
     with stage.progress.spending("verify"):
         problems = dict[str, Finding | None]()
+        near = rounding_neighbours(stage, inputs.by_label["baseline"], inputs, lambda: answers["baseline"])
         for candidate in stage.remaining:
             if candidate.label in answers and candidate.label != "baseline" and not candidate.answer_differs:
                 pair, custom = (answers[candidate.label], answers["baseline"]), (candidate.precision, candidate.custom)
-                problems[candidate.label] = compare_elements(*pair, *custom) or drift(*pair, errors, *custom)
+                problem = compare_elements(*pair, *custom) or drift(*pair, errors, *custom)
+                if problem and not compare_forms(*pair):
+                    pair = (resolve(*pair, near(), inputs.base, *custom), answers["baseline"])
+                    problem = compare_elements(*pair, *custom) or drift(*pair, errors, *custom)
+                problems[candidate.label] = problem
         if stage.ranks.any(any(problems.values())) and blame(stage, inputs):
             return True
         for label, problem in problems.items():

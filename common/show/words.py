@@ -53,6 +53,7 @@ WORDS: dict[Cause, str] = {
     Cause.EXPECTS_NAN: "nearly all that is expected{of} is NaN or infinite",
     Cause.ONLY_WEIGHTS: "all its inputs are weights (w_*): `setup` could compute the answer",
     Cause.BAD_REFERENCE: "its reference |{text}",
+    Cause.NOT_IN_FLOAT64: "its `run` is the reference and does not take float64 inputs: |{text}",
     Cause.RETURNS_INPUT: "returns memory of its input |`{name}`",
     Cause.DROPS_GRADIENTS: "its answer carries no gradients, the baseline's does",
     Cause.LAZY_ANSWER: "returns |{kind}, the baseline a complete one",
