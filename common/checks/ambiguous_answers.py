@@ -56,13 +56,17 @@ def _point_to_equals(value: torch.Tensor, model: torch.Tensor, inputs: Tree) -> 
     indices = torch.stack([value.long(), model.long()])
     (low, high), differ = (int(edge) for edge in indices.aminmax()), value != model
     for _, x in tensors(inputs):
-        axes = [axis for axis, size in enumerate(x.shape) if 0 <= low and high < size]
-        if 0 in axes and _are_equal(*x[indices[:, differ]]) and _are_distinct(*indices, -1):
+        axes = [axis for axis, size in enumerate(x.shape) if low >= 0 and high < size]
+        if 0 in axes and _are_equal(*x[indices[:, differ]]) and _are_distinct(indices[0], indices[1], -1):
             return True
         for axis in axes if value.dim() in (x.dim(), x.dim() - 1) else ():
             pair = indices if value.dim() == x.dim() else indices.unsqueeze(axis + 1)
             is_along_axis = _without(axis, x) == _without(axis, pair[0])
-            if is_along_axis and _are_equal(*(x.gather(axis, i) for i in pair)) and _are_distinct(*pair, axis):
+            if (
+                is_along_axis
+                and _are_equal(*(x.gather(axis, i) for i in pair))
+                and _are_distinct(pair[0], pair[1], axis)
+            ):
                 return True
     return False
 

@@ -7,6 +7,7 @@ STRESS = {"draw": "why"}; the names are also in pairs/contract.py.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,20 @@ TELLING = (STRIDES[0], "values around 10,000", "values near -100", "NaN")
 def suitable_draws(tree: Tree) -> tuple[str, ...]:
     """The draws for which there are arrays. Integers (bytes to be counted, for example) get theirs at every size."""
     arrays = [t for _, t in tensors(tree)]
-    return tuple(FLOATS) * any(map(has_arithmetic, arrays)) + tuple(INTEGERS) * any(map(_is_integer, arrays))
+    floats = tuple(draw for draw in FLOATS if draw != "-inf" or all(map(_products_keep_infinity, arrays)))
+    return floats * any(map(has_arithmetic, arrays)) + tuple(INTEGERS) * any(map(_is_integer, arrays))
+
+
+def _products_keep_infinity(t: torch.Tensor) -> bool:
+    """Whether torch's own product of this type and device is right for -inf. (On some CPUs that of bf16 is not.)"""
+    return not has_arithmetic(t) or _keeps_infinity(t.dtype, t.device)
+
+
+@cache
+def _keeps_infinity(dtype: torch.dtype, device: torch.device) -> bool:
+    x = torch.ones(64, 64, dtype=dtype, device=device)
+    x[0, 0] = -math.inf
+    return bool(((x @ torch.ones_like(x))[0] == -math.inf).all())
 
 
 def write_draw(draw: str, tree: Tree) -> bool:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-EPS = {"fp64": 2.0**-52, "fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7, "fp8": 2.0**-3, "int8": 2.0**-6}
+EPS = {"fp64": 2.0**-52, "fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7, "fp8": 2.0**-3}
+EPS["int8"] = 2.0**-6  # 127 steps for the largest value, of which most values are a third
 # By element: wide enough for the rounding of a long sum, too narrow for zeros. rtol = atol / RMS.
 TOLERANCE = {"fp64": 1e-10, "fp32": 2e-4, "tf32": 5e-2, "fp16": 2e-2, "bf16": 1e-1, "fp8": 0.3, "int8": 0.1}
 Custom = tuple[float, float] | None  # a file's own (rtol, atol)

@@ -210,7 +210,7 @@ def _run_in_float64(baseline: Candidate, inputs: dict[str, Any], setup_inputs: d
     def answer(inputs: dict[str, Any], setup_inputs: dict[str, Any]) -> Tree:
         return clone(baseline.bind(inputs, baseline.run_setup(setup_inputs, inputs))())
 
-    problem: Exception | None = None
+    problem = Exception()
     for constants in (nullcontext, _wide_constants):
         try:
             with constants():

@@ -139,6 +139,7 @@ def _judge_versions(stage: Stage, inputs: InputSet, other: InputSet, where: Fact
             continue
         answer = fresh_answer(stage, candidate, inputs, other, reference.base, "stress" if draw else "")
         if answer is None or candidate.label in stage.disqualified:
+            stage.add_facts(candidate.label, **({"draw": draw} if draw else {}))
             continue
         problem = reference.mismatch(candidate, answer, scale_answer, pooled)
         if not pooled and stage.ranks.any(problem):
@@ -158,7 +159,8 @@ def _make_reference(stage: Stage, inputs: InputSet, other: InputSet) -> Referenc
     guards.poison_outputs(arguments)
     out = baseline.bind(arguments, baseline.run_setup(other.base, arguments))()
     answer = Answer.from_call(out, clone(out), arguments, same_layout=True, with_gradients=baseline.has_gradients)
-    return Reference(expected, rows, answer, arguments, rounding_neighbours(stage, arguments, other, lambda: answer.tree))
+    near = rounding_neighbours(stage, arguments, other, lambda: answer.tree)
+    return Reference(expected, rows, answer, arguments, near)
 
 
 def count_sent_bytes(stage: Stage, inputs: InputSet, other: InputSet) -> dict[str, list[int]]:

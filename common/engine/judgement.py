@@ -96,7 +96,8 @@ class Reference:
             leading = resolve(leading, self.tree, self.neighbours(), self.inputs, *custom)
             problem = compare(leading, self.tree, model, *custom, head)
         if problem and problem.cause == Cause.WRONG_RMS and problem.facts["of"] < LEAST_CHUNK:
-            models = [_with_values(model, near) for near in self.neighbours()]  # the baseline's error may be small by luck
+            # the baseline's own error, of few values, may be small by luck
+            models = [_with_values(model, near) for near in self.neighbours()]
             problem = problem if all(compare(leading, self.tree, near, *custom, head) for near in models) else None
         if self.rows and not problem:  # only the baseline's answer has the other rows
             problem = compare(out, self.base.tree, None, *custom, scale_answer)

@@ -184,6 +184,12 @@ class Stage:
         if self.ranks.count == 1:
             self.agree()
 
+    def add_facts(self, label: str, **facts: Any) -> None:
+        """Further facts of why a candidate is disqualified."""
+        outcome = self.disqualified.get(label)
+        if outcome and outcome.reason:
+            self.disqualified[label] = replace(outcome, reason=outcome.reason.with_facts(**facts))
+
     def agree(self) -> None:
         """Disqualify what any rank has complained of, on all ranks."""
         complaints, self._complaints = self.ranks.merge(self._complaints), {}

@@ -164,8 +164,9 @@ def _prefix(facts: Mapping[str, Any]) -> str:
 
 
 def _place_text(facts: Mapping[str, Any]) -> str:
+    on_draw = f" on {facts['draw']}" if facts.get("draw") else ""
     if facts.get("where") not in [place.value for place in Where]:
-        return ""
+        return f"{on_draw[1:]}: " if on_draw else ""
     place = Where(facts["where"])
     places = {
         Where.SIZE: f" at size {facts.get('size')}",
@@ -175,6 +176,5 @@ def _place_text(facts: Mapping[str, Any]) -> str:
         Where.ROUND: " in a timed round, against the baseline's",
         Where.ALONE: "",
     }
-    draw = f" on {facts['draw']}" if facts.get("draw") else ""
     filled = ", with NaN in uninitialized memory" if facts.get("filled") else ""
-    return f"wrong answer{places[place]}{draw}{filled}: "
+    return f"wrong answer{places[place]}{on_draw}{filled}: "
