@@ -30,9 +30,11 @@ def resolve(
             continue
         tolerance = Tolerance.for_dtype(value.dtype, precision, custom)
         near_values = [as_tensor(other[path]).to(value.device) for other in others if is_array(other.get(path))]
-        for near in [near for near in near_values if near.shape == value.shape]:
+        may_point = not (value.is_floating_point() or value.dtype == torch.bool)
+        is_resolved = may_point and _point_to_equals(value, model, inputs)
+        for near in [near for near in near_values if near.shape == value.shape and not is_resolved]:
             value.copy_(_across_jumps(value, model, near, tolerance))
-        if not (value.is_floating_point() or value.dtype == torch.bool) and _point_to_equals(value, model, inputs):
+        if is_resolved or (may_point and _point_to_equals(value, model, inputs)):
             value.copy_(model)
     return out
 

@@ -28,6 +28,11 @@ class Disqualified(Exception):
     """A candidate broke a rule: (label, Finding)."""
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    by_name = "can't allocate memory" in str(error) or "OutOfMemoryError" in type(error).__name__
+    return by_name or isinstance(error, MemoryError | torch.OutOfMemoryError)
+
+
 @dataclass(frozen=True)
 class Candidate:
     """What is timed: a loaded version, or a library call on a version's inputs."""
@@ -217,7 +222,7 @@ def _run_in_float64(baseline: Candidate, inputs: dict[str, Any], setup_inputs: d
                 wide = answer(to_float64(inputs), to_float64(setup_inputs))
             return _require_answer(baseline.module, "run", wide)
         except (RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, torch.OutOfMemoryError):
+            if is_out_of_memory(error):
                 raise
             problem = error
     answer(inputs, setup_inputs)  # raises what is wrong in this type, too

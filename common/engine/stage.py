@@ -11,7 +11,7 @@ import torch
 from common.checks.global_state import GlobalState
 from common.checks.guards import LeakDetector
 from common.checks.kernel_memory import BadAccess, Waits
-from common.engine.candidates import Candidate, Disqualified, make_candidates
+from common.engine.candidates import Candidate, Disqualified, is_out_of_memory, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import TURN, Job
 from common.engine.ranks import ONE_RANK, Ranks
@@ -75,11 +75,6 @@ class BaselineDisqualified(Exception):
 
 class DoesNotFit(Exception):
     """The work needs more memory than there is; str() has both amounts."""
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    by_name = "can't allocate memory" in str(error) or "OutOfMemoryError" in type(error).__name__
-    return by_name or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 def _outcome(error: BaseException) -> Outcome:
