@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-
 from common.checks.global_state import GlobalState
 from common.checks.guards import LeakDetector
 from common.checks.kernel_memory import BadAccess, Waits

@@ -17,8 +17,8 @@ CASES = {**LIARS, **FINE, **VIGILANT}
 PARTS = {
     "engine.run_alone": {"run_alone"},
     "engine.candidates": {
-        "Disqualified", "call_function", "count_costs", "is_out_of_memory", "make_candidates", "reference_answer", "reference_rows",
-        "weights",
+        "Disqualified", "call_function", "count_costs", "is_out_of_memory", "make_candidates", "reference_answer",
+        "reference_rows", "weights",
     },
     "engine.confirm_alone": {"SeedSchedule", "confirm_result"},
     "checks.arrays": {
@@ -34,7 +34,8 @@ PARTS = {
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "read_only_inputs"},
     "engine.judgement": {
-        "Answer", "Reference", "blind_spots", "expected_answer", "fresh_answer", "judge_answer", "leading_rows", "rounding_neighbours",
+        "Answer", "Reference", "blind_spots", "expected_answer", "fresh_answer", "judge_answer", "leading_rows",
+        "rounding_neighbours",
     },
     "engine.check": {"count_sent_bytes"},
     "checks.stress": {"perturb_by_roundings", "suitable_draws"},

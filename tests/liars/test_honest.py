@@ -1,4 +1,4 @@
-"""Honest versions that a strict judge condemns, each beside a wrong one; without its mechanism the honest one is out."""
+"""Honest versions that a strict judge condemns, each beside a wrong one. Without a mechanism the honest is out."""
 
 import contextlib
 import sys
@@ -11,7 +11,7 @@ from samples import reason_of
 
 from common.checks.guards import children
 from common.record.outcome import Verdict
-from liars.case import MATRIX, WRONG, X, alone, rooms, rows_of, write_rooms
+from liars.case import MATRIX, WRONG, alone, rooms, rows_of, write_rooms
 from liars.child import measure_quickly, measured
 from liars.guards import home_of
 

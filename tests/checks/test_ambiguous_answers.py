@@ -1,0 +1,78 @@
+"""An answer that is as right as the reference's has its values in the end; a wrong one stays what it is."""
+
+import numpy as np
+import pytest
+import torch
+
+from common.checks.ambiguous_answers import resolve
+from common.checks.compare_to_baseline import Error, drift
+from common.engine.judgement import Answer, Reference
+
+X = torch.tensor([[1.0, 3.0, 3.0, 2.0], [5.0, 5.0, float("nan"), 0.0]])
+
+
+def resolved(out, reference, *neighbours, inputs=None):
+    return resolve([out], [reference], [[near] for near in neighbours], inputs)[0].tolist()
+
+
+def test_beside_an_edge_the_other_side_is_as_right():
+    whole = torch.tensor([1, 2, 3, 4])
+    out = torch.tensor([1, 3, 4, 4], dtype=torch.int8)
+    assert resolved(out, whole, torch.tensor([1, 3, 3, 4])) == [1, 2, 4, 4]  # the third is no edge
+    assert resolved(out.numpy(), whole.numpy(), np.array([1, 3, 3, 4])) == [1, 2, 4, 4]
+    flags = torch.tensor([True, False])
+    assert resolved(~flags, flags, torch.tensor([False, False])) == [True, True]
+    assert resolved(out, whole) == out.tolist()
+    assert resolved(out, whole, torch.tensor([1, 3, 3])) == out.tolist()  # another number of values says nothing
+
+
+def test_a_jump_is_taken_off_and_the_error_stays():
+    model, near = torch.tensor([1.0, 2.0, 3.0]).double(), torch.tensor([1.0, 2.5, 3.0]).double()
+    out = torch.tensor([1.25, 2.5, 3.25])
+    assert resolved(out, model, near) == [1.25, 2.0, 3.25]
+    out[1] = 2.3125  # nearer to the far side, by an error that no rounding explains
+    assert resolved(out, model, near) == [1.25, 1.8125, 3.25]
+    assert resolved(out, model, model + 1e-9) == out.tolist()  # no jump
+
+
+@pytest.mark.parametrize(
+    ("out", "reference", "is_right"),
+    [
+        ([2, 0], [1, 1], True),  # argmax along the last axis
+        ([0, 0], [1, 1], False),
+        ([[2, 1], [1, 0]], [[1, 2], [0, 1]], True),  # topk
+        ([[2, 2], [1, 1]], [[1, 2], [0, 1]], False),  # one of equals, twice
+        ([[2, 4], [1, 0]], [[1, 2], [0, 1]], False),  # beside the array
+        ([[2, -1], [1, 0]], [[1, 2], [0, 1]], False),
+        ([[3, 1], [1, 2]], [[3, 1], [0, 2]], True),  # NaN is equal to NaN
+    ],
+)
+def test_an_index_of_an_equal_value_is_right(out, reference, is_right):
+    out, reference = torch.tensor(out), torch.tensor(reference)
+    assert (resolved(out, reference, inputs={"x": X}) == reference.tolist()) is is_right
+
+
+def test_an_index_of_an_equal_row_is_right():
+    rows = torch.tensor([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])
+    assert resolved(torch.tensor([2, 1, 0]), torch.tensor([0, 1, 2]), inputs={"rows": rows}) == [0, 1, 2]
+    assert resolved(torch.tensor([2, 1, 2]), torch.tensor([0, 1, 2]), inputs={"rows": rows}) == [2, 1, 2]
+
+
+class Version:
+    is_library = answer_differs = False
+    precision, custom = "", None
+
+
+@pytest.mark.parametrize(("error", "is_right"), [(5e-6, True), (1e-4, False)])
+def test_a_sum_to_one_number_is_not_held_against_a_baseline_with_a_lucky_error(error, is_right):
+    exact = torch.tensor([100.0], dtype=torch.float64)
+    near = [exact * (1 + 1e-6), exact * (1 - 1e-6)]
+    reference = Reference(exact, None, Answer(exact.float()), None, lambda: near)
+    assert (reference.mismatch(Version, Answer((exact * (1 + error)).float())) is None) is is_right
+
+
+def test_few_values_have_no_distance_as_a_whole():
+    base = torch.randn(1000, generator=torch.Generator().manual_seed(0))
+    for count, is_near in ((1000, False), (1, True)):
+        part = base[:count]
+        assert (drift(part * (1 + 1e-4), part, {"": Error()}) is None) is is_near
