@@ -50,11 +50,12 @@ def poison_outputs(inputs: Tree) -> None:
 
 def poison_answer(answer: Tree, inputs: Tree) -> None:
     """Overwrite a returned answer after it was examined: if it is kept, recycled or replayed, it is now wrong."""
+    shares = bool(overlap_path(inputs, answer))
     for _, leaf in leaves(answer):
         flags = getattr(leaf, "flags", None)  # of NumPy's and CuPy's arrays
         if is_array(leaf) and (flags is None or (flags.c_contiguous and getattr(flags, "writeable", True))):
             tensor = as_tensor(leaf)
-            if not has_repeats(tensor) and not overlap_path(inputs, tensor):
+            if not has_repeats(tensor) and not (shares and overlap_path(inputs, tensor)):
                 poison(tensor)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, clone, private_views, tensors, to_float64
+from common.checks.arrays import Tree, clone, merge_numbers, private_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE_RANK, Ranks
 from common.isolation.worker import one_line
@@ -244,4 +244,4 @@ def _require_answer(module: ModuleType, name: str, answer: Tree) -> Tree:
     """An answer of a file's function. Raises ContractError if it is None."""
     if answer is None:
         raise _contract_error(module, f"`{name}` must return the answer, not None")
-    return answer
+    return merge_numbers(answer)

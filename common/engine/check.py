@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 from common.checks import guards, interpreter_watch, stress
-from common.checks.arrays import Tree, clone, copy_into, tensors
+from common.checks.arrays import Tree, clone, copy_into, merge_numbers, tensors
 from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
 from common.engine.candidates import Candidate, count_costs, reference_answer, reference_rows, weights
@@ -158,7 +158,9 @@ def _make_reference(stage: Stage, inputs: InputSet, other: InputSet) -> Referenc
     expected = reference_answer(baseline, rows, arguments, other.base, stage.ranks)
     guards.poison_outputs(arguments)
     out = baseline.bind(arguments, baseline.run_setup(other.base, arguments))()
-    answer = Answer.from_call(out, clone(out), arguments, same_layout=True, with_gradients=baseline.has_gradients)
+    answer = Answer.from_call(
+        out, merge_numbers(clone(out)), arguments, same_layout=True, with_gradients=baseline.has_gradients
+    )
     near = rounding_neighbours(stage, arguments, other, lambda: answer.tree)
     return Reference(expected, rows, answer, arguments, near)
 

@@ -18,6 +18,7 @@ from common.checks.arrays import (
     leaves,
     map_arrays,
     memory_order,
+    merge_numbers,
     overlap_path,
     tensors,
 )
@@ -189,7 +190,7 @@ def fresh_answer(
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
-            copy = clone(out)
+            copy = merge_numbers(clone(out))
         stage.first_s.setdefault(candidate.label, now() - begin)
         change = difference(arguments, {name: call.keywords[name] for name in arguments})
         stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)
@@ -198,7 +199,7 @@ def fresh_answer(
         guards.poison_answer(out, arguments)
         if filled and candidate.setup:
             guards.poison_outputs(arguments)
-            problem = compare_elements(call(), copy, candidate.precision, candidate.custom)
+            problem = compare_elements(merge_numbers(call()), copy, candidate.precision, candidate.custom)
             stage.disqualify(candidate.label, problem and problem.with_facts(where=Where.AGAIN.value))
             harvest_grads(arguments)
         return answer

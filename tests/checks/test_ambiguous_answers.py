@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from common.checks.ambiguous_answers import resolve
+from common.checks.arrays import merge_numbers
 from common.checks.compare_to_baseline import Error, drift
 from common.engine.judgement import Answer, Reference
 
@@ -76,3 +77,10 @@ def test_few_values_have_no_distance_as_a_whole():
     for count, is_near in ((1000, False), (1, True)):
         part = base[:count]
         assert (drift(part * (1 + 1e-4), part, {"": Error()}) is None) is is_near
+
+
+def test_a_long_list_of_numbers_is_compared_as_one_array():
+    values = torch.randn(100)
+    assert torch.equal(merge_numbers({"y": [*values]})["y"], values)
+    for other in ([*values[:9]], [*values[None]], [*values[1:], values[0].double()], values.tolist()):
+        assert merge_numbers(other) is other
