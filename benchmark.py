@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measure the course's pairs on this machine: the gain of each optimization, and a proof that its versions agree.
 
-Exit status: 0 success (`slower` is a result); 1 a pair is invalid or crashed, a kernel does not compile, a version
-fails while counted, or a result cannot be written; 2 wrong usage, a file that breaks the contract, or a place that
-cannot be written to; 3 --compare found a regression; 130 interrupted.
+Exit status: 0 success (`slower` is a result); 1 a pair is invalid or crashed, a kernel does not compile, its programs
+race, a version fails while counted, or a result cannot be written; 2 wrong usage, a file that breaks the contract, or a
+place that cannot be written to; 3 --compare found a regression; 130 interrupted.
 """
 
 import signal
@@ -142,10 +142,10 @@ def run(args: Namespace) -> int:
         return count_pairs(args, pairs)
     if left_out := pairs_without(pairs, args.size):
         print(f"left out, because they have no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
-    if args.xray:
-        from common.cli.inspect_pairs import xray_pairs
+    if args.xray or args.race:
+        from common.cli.inspect_pairs import race_pairs, xray_pairs
 
-        return xray_pairs(args, pairs)
+        return xray_pairs(args, pairs) if args.xray else race_pairs(pairs)
     return measure(args, pairs)
 
 

@@ -19,8 +19,8 @@ def walk_keys(
     for start_n in tl.range(lo, hi, BLOCK_N, num_stages=STAGES):
         offs_n, offs_d = start_n + tl.arange(0, BLOCK_N), tl.arange(0, HEAD_DIM)
         offsets, mask = offs_n[:, None] * HEAD_DIM + offs_d, offs_n < N_CTX
-        k = tl.load(k_ptr + offsets, mask=mask[:, None] if MASKED else None)
-        v = tl.load(v_ptr + offsets, mask=mask[:, None] if MASKED else None)
+        k = tl.load(k_ptr + offsets, mask=mask[:, None] if MASKED else None, other=0.0 if MASKED else None)
+        v = tl.load(v_ptr + offsets, mask=mask[:, None] if MASKED else None, other=0.0 if MASKED else None)
         qk = tl.dot(q, k.T, input_precision="ieee")
         dp = tl.dot(do, v.T, input_precision="ieee")
         p = tl.exp2(qk * qk_scale - lse[:, None])

@@ -26,6 +26,7 @@ def enforce() -> None:
     builder.create_barrier = _before(watch.wait_for_lanes, builder.create_barrier)
     builder.set_grid_idx = _in_order(builder.set_grid_idx)
     builder.create_masked_load = _with_undefined(builder.create_masked_load)
+    builder.create_dot = _in_tf32(builder.create_dot)
 
 
 def or_undefined(other: Any, mask: Any, dtype: Any, undefined: Undefined) -> Any:
@@ -117,3 +118,20 @@ def _with_undefined(load: Any) -> Any:
         return load(self, ptrs, mask, other, *modifiers, **named)
 
     return create_masked_load
+
+
+def _in_tf32(dot: Any) -> Any:
+    """Products of float32 are rounded as a GPU's tensor cores do where a kernel does not ask for "ieee"."""
+
+    def create_dot(self: Any, a: Any, b: Any, d: Any, input_precision: Any, *arguments: Any) -> Any:
+        if str(a.dtype.scalar) == "fp32" and str(input_precision).upper().endswith("TF32"):
+            interpreter: Any = sys.modules["triton.runtime.interpreter"]
+            a, b = (interpreter.TensorHandle(_cut(operand.data), operand.dtype.scalar) for operand in (a, b))
+        return dot(self, a, b, d, input_precision, *arguments)
+
+    return create_dot
+
+
+def _cut(x: Any) -> Any:
+    """A float32 array without the lower 13 of its 23 bits of mantissa."""
+    return (np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 LIBRARIES = ("/triton/", "/numpy/", "/torch/", "/common/")
 MOST_PROGRAMS = 65_535  # along the second and the third axis of a grid
 PATIENCE = 2_000  # times that one line reads one value at one address: it waits for another program
-ALWAYS = np.iinfo(np.int64).max
+ALWAYS = UNLIMITED = np.iinfo(np.int64).max
 Ints = NDArray[np.int64]
 PROGRAM, EVENT, LANE, LINE = range(4)  # columns of an access
 
@@ -32,6 +32,10 @@ class BadAccess(Exception):
 
 class Waits(Exception):
     """A program waits for another one, which runs later in the interpreter."""
+
+
+class LargeGrid(Exception):
+    """A launch has more programs than are asked for."""
 
 
 class _Storage:
@@ -72,6 +76,8 @@ class _Watch:
         self.clock: Ints = np.zeros(1, np.int64)  # of each program the last event that precedes what runs now
         self.released: dict[int, Ints] = {}
         self.last_read: Any = None
+        self.most_programs = UNLIMITED  # allowed
+        self.programs = self.lanes = 0  # of the largest launch, of the largest access
 
     def launch(self, names: list[tuple[str, torch.Tensor]]) -> None:
         """Begin a launch with these arrays, each with its parameter's name."""
@@ -92,6 +98,9 @@ class _Watch:
         if max(grid[1:]) > MOST_PROGRAMS:
             raise BadAccess(f"a grid of {' x '.join(map(str, grid))}: along axes 1 and 2 a GPU has {MOST_PROGRAMS:,}")
         self.grid, count = grid, int(np.prod(grid))
+        self.programs = max(self.programs, count)
+        if count > self.most_programs:
+            raise LargeGrid
         numbers = np.arange(count, dtype=np.int64)
         if self.order == "shuffled":
             np.random.RandomState(count).shuffle(numbers)
@@ -119,6 +128,7 @@ class _Watch:
         addresses, lanes = pointers.reshape(-1)[is_active], np.flatnonzero(is_active)
         outside = np.ones(addresses.size, bool)
         self.event += 1
+        self.lanes = max(self.lanes, is_active.size)
         touched: list[tuple[_Storage, Any]] = []
         for storage in self.storages:
             inside = (addresses >= storage.begin) & (addresses + np.uint64(size) <= storage.end)
@@ -222,18 +232,22 @@ watch = _Watch()
 
 
 @contextmanager
-def watched(order: str = "", undefined: float | None = None, races: bool = True) -> Iterator[None]:
+def watched(
+    order: str = "", undefined: float | None = None, races: bool = True, most_programs: int = UNLIMITED
+) -> Iterator["_Watch"]:
     """Inside, `races` are refused, and programs run in this order: "" (as they are), "reversed" or "shuffled".
 
-    `undefined`: what a lane holds that a load's mask switches off without `other` (see `or_undefined`).
+    `undefined`: what a lane holds that a load's mask switches off without `other` (see `or_undefined`). A launch of
+    more than `most_programs` raises LargeGrid. Yields the watch, with `programs` and `lanes` of what has run inside.
     """
-    watch.order, watch.undefined, watch.races = order, undefined, races
+    watch.order, watch.undefined, watch.races, watch.most_programs = order, undefined, races, most_programs
+    watch.programs = watch.lanes = 0
     try:
-        yield
+        yield watch
     finally:
-        watch.order, watch.undefined, watch.races = "", None, False
+        watch.order, watch.undefined, watch.races, watch.most_programs = "", None, False, UNLIMITED
 
 
-def is_waiting(error: BaseException | None) -> bool:
-    """Whether an error comes from a program that waits for another one."""
-    return error is not None and (isinstance(error, Waits) or is_waiting(error.__cause__))
+def is_caused_by(error: BaseException | None, kind: type[Exception]) -> bool:
+    """Whether an error of the interpreter comes from this kind of error in a kernel."""
+    return error is not None and (isinstance(error, kind) or is_caused_by(error.__cause__, kind))

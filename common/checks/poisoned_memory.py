@@ -1,13 +1,17 @@
-"""Conditions of a check: uninitialized memory holds NaN, and a GPU seems to have few SMs."""
+"""Conditions of a check: uninitialized memory holds NaN, a GPU seems to have few SMs, programs run in another order."""
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import torch
+
+from common.checks.kernel_memory import UNLIMITED, watched
 
 FEW_SMS = 3  # odd, and fewer than the rows or tiles of most check sizes
 
@@ -53,3 +57,40 @@ def few_programs(on: bool = True) -> Iterator[None]:
             few_cupy_properties = lambda device: {**real_cupy_properties(device), "multiProcessorCount": FEW_SMS}  # noqa: E731
             stack.enter_context(patch.object(runtime, "getDeviceProperties", few_cupy_properties))
         yield
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What holds during an untimed call. `order`, `undefined`, `races`, `most_programs`: see `watched`.
+
+    `is_filled`: uninitialized memory holds NaN. `has_few_programs`: a GPU seems to have few SMs. `may_refuse`: an error
+    says nothing of a version.
+    """
+
+    is_filled: bool = False
+    has_few_programs: bool = False
+    order: str = ""
+    undefined: float | None = None
+    races: bool = False
+    most_programs: int = UNLIMITED
+    may_refuse: bool = False
+
+    @contextmanager
+    def hold(self, has_kernel: bool) -> Iterator[Any]:
+        """Inside it holds. Yields what watches the interpreter's memory."""
+        with ExitStack() as stack:
+            stack.enter_context(few_programs(has_kernel and self.has_few_programs))
+            if self.is_filled:
+                stack.enter_context(filled_memory())
+            yield stack.enter_context(watched(self.order, self.undefined, self.races, self.most_programs))
+
+    @property
+    def in_order(self) -> "Condition":
+        """The same, with programs in their own order."""
+        return replace(self, order="")
+
+
+USUAL = Condition()
+FEW = Condition(has_few_programs=True, races=True)
+FILLED = Condition(is_filled=True, order="reversed", undefined=math.nan, races=True)  # NaN spoils a sum, but no maximum
+STRESS = Condition(has_few_programs=True, order="shuffled", undefined=math.inf)  # other values, the same addresses

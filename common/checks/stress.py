@@ -62,6 +62,7 @@ def _oppose_halves(x: torch.Tensor) -> None:
 
 STRIDES = ("arrays with gaps", "arrays with wide gaps")  # the second: rows begin at multiples of WIDE elements
 WIDE = 64
+OFFSETS = "offsets beyond 32 bits"  # no draw: a size that needs no memory (common/traffic/wide_offsets.py)
 FLAT_DRAWS = ("zeros", "a constant")  # answers may be only rounding: errors are measured by ordinary answers' size
 # A softmax of these picks one value: errors do not average out, and a rounding may change which value it is
 LARGE_DRAWS = ("values around 100", "values around 10,000")

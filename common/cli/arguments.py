@@ -22,6 +22,7 @@ TASK_OPTIONS = {  # what to do -> the options that it takes; the last is to meas
     "show": "stats markdown verbose record",
     "xray": "chapter path all size arch code",
     "count": "chapter path all size arch json markdown",
+    "race": "chapter path all",
     "": "chapter path all only size device check fast stats json plot markdown verbose profile record",
 }
 EXAMPLES = """
@@ -35,6 +36,7 @@ EXAMPLES = """
   benchmark.py --show F.json --stats                the table of a record, with means and spreads
   benchmark.py --compare OLD.json NEW.json          regressions between two runs
   benchmark.py --xray coalescing --arch sm_90       its kernels as machine code, compiled for an H100
+  benchmark.py --race softmax                       do its kernels' programs race? seen without a GPU
   benchmark.py --count softmax                      what its versions ask of the memory, counted without a GPU
 """
 
@@ -66,6 +68,7 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
     add("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
     add("--count", metavar="PATTERN", help="count the memory traffic of pairs; needs no GPU")
+    add("--race", metavar="PATTERN", help="look for races between a kernel's programs; needs no GPU")
     add = parser.add_argument_group("with --xray, or --count").add_argument
     default = f"default {', '.join(ARCHITECTURES)}; with --count one: {COUNTED_FOR}"
     add("--arch", metavar="SM,...", help=f"architectures of GPUs ({default})")
@@ -116,12 +119,13 @@ def select(args: argparse.Namespace) -> list[Pair]:
         folders = [args.path.absolute()]  # absolute: a pair may change the working folder
     elif args.chapter is not None:
         folders = [chapter_folder(args.chapter)]
-    elif args.all or args.list or args.xray or args.count:
+    elif args.all or args.list or args.xray or args.count or args.race:
         folders = list(chapters().values())
     else:
-        options = "--chapter N, --path DIR, --all, --list, --limits, --new, --show, --compare, --xray or --count"
-        raise UsageError(f"nothing to do: pass {options} (--help shows all)")
-    only, pairs, names = args.xray or args.count or args.only, list[Pair](), list[str]()
+        *options, last = ["chapter N", "path DIR", "all", *filter(None, TASK_OPTIONS)]
+        text = f"--{', --'.join(options)} or --{last}"
+        raise UsageError(f"nothing to do: pass {text} (--help shows all)")
+    only, pairs, names = args.xray or args.count or args.race or args.only, list[Pair](), list[str]()
     for folder in folders:
         try:
             pairs += discover(folder, only)

@@ -1,5 +1,6 @@
-"""What the versions of pairs run: operations and a trace (benchmark.py --profile), machine code (--xray)."""
+"""What pairs' versions run: operations and a trace (benchmark.py --profile), machine code (--xray), races (--race)."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 from common.isolation import interrupt, worker
 from common.machine.device import default_device, use_device
 from common.machine.survey import survey_apart
-from common.pairs.pair import Pair, Version, load, sizes_of, skip_reason
-from common.show.console import make_console
+from common.pairs.pair import Pair, Version, load, short, sizes_of, skip_reason
+from common.pairs.user_error import printable, width_of, wrap_text
+from common.record.outcome import Verdict
+from common.show import words
+from common.show.console import make_console, measurement_progress
 from common.xray.picture import xray
 from common.xray.xray_tables import print_pictures
 
@@ -75,3 +79,23 @@ def xray_pairs(args: Namespace, pairs: list[Pair]) -> int:
                 print_pictures(title, pictures, make_console(), args.code)
                 failed |= any(picture.failed for picture in pictures)
     return 1 if failed else 0
+
+
+def race_pairs(pairs: list[Pair]) -> int:
+    """Look for races in Triton's interpreter, at every check size. Exit status 1 if a version has one, or is wrong."""
+    from common.engine import runner
+
+    kernels = [pair for pair in pairs if any("triton" in version.imports for version in pair.versions)]
+    if others := [pair.name for pair in pairs if pair not in kernels]:
+        print(f"no Triton kernel: {', '.join(others)}")
+    with interrupt.hold_signals(), measurement_progress(len(kernels)) as (on_progress, _):
+        record = runner.run_pairs(kernels, device="cpu", check_only=True, stressed=False, on_progress=on_progress)
+    for result in record.pairs:
+        print(result.name)
+        for row in result.rows:
+            is_right = row.verdict == Verdict.VERIFIED
+            text = "no race, whatever the order of programs" if is_right else words.text(row.reason)
+            print(wrap_text(printable(f"  {short(row.variant)}: {text}"), width_of(sys.stdout), "    "))
+    if record.environment["interrupted"]:
+        return 130
+    return 1 if runner.has_failed(record) else 0

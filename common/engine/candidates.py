@@ -49,6 +49,11 @@ class Candidate:
         return self.label.split("/")[0] in LIBRARY_KINDS
 
     @property
+    def defines_kernel(self) -> bool:
+        """Whether its own file has a Triton kernel."""
+        return any(_kernel_module(value) == self.module.__name__ for value in vars(self.module).values())
+
+    @property
     def precision(self) -> str:
         return getattr(self.module, "PRECISION", "")
 
@@ -81,6 +86,14 @@ class Candidate:
     def bind(self, inputs: dict[str, Any], state: dict[str, Any]) -> partial:
         """A call ready to be timed, on views of its own."""
         return partial(self.run, **private_views(inputs), **state)
+
+
+def _kernel_module(value: Any) -> str:
+    """The name of the module in which a Triton kernel is defined; empty if the value is none."""
+    is_kernel = type(value).__module__.startswith("triton.runtime")
+    while hasattr(value, "fn"):  # an autotuner's, or a function's in the interpreter
+        value = value.fn
+    return str(getattr(value, "__module__", "")) if is_kernel else ""
 
 
 def call_function(module: ModuleType, name: str, arguments: dict[str, Any]) -> Any:

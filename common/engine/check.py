@@ -1,5 +1,6 @@
 """Check every version at the check sizes, on ordinary values and on stress draws."""
 
+import itertools
 from contextlib import suppress
 from typing import Any
 
@@ -7,22 +8,20 @@ from common.checks import guards, interpreter_watch, stress
 from common.checks.arrays import Tree, clone, copy_into, merge_numbers, tensors
 from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
+from common.checks.kernel_memory import watched
+from common.checks.poisoned_memory import STRESS, USUAL, Condition
 from common.engine.candidates import Candidate, count_costs, reference_answer, reference_rows, weights
 from common.engine.inputs import InputSet, harvest_grads, inputs_proper
-from common.engine.judgement import (
-    Answer,
-    Facts,
-    Findings,
-    Reference,
-    fresh_answer,
-    judge_all,
-    leading_rows,
-    rounding_neighbours,
-)
+from common.engine.judgement import Facts, Findings, fresh_answer, judge_all
+from common.engine.reference import Answer, Reference, leading_rows
+from common.engine.rounding_neighbours import rounding_neighbours
 from common.engine.stage import Bench, DoesNotFit, Stage
-from common.record.outcome import Cause, Finding, Where
+from common.pairs.contract import Version
+from common.pairs.source import has_no_launch
+from common.record.outcome import Cause, Finding, Verdict, Where
 
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
+MOST_ELEMENTS, MOST_PROGRAMS = 1 << 18, 1 << 10  # of the largest input, of the baseline, at a size beyond launches
 LEAST_SENT = 0.99  # of the minimum work: a cost may be rounded
 
 
@@ -54,6 +53,13 @@ def _check_sizes(stage: Stage) -> None:
     for label, finding in blind_spots.items():
         stage.disqualify(label, finding.with_facts(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
     stage.agree()
+    for candidate in stage.candidates_to_judge(libraries=False)[1:]:
+        if any(programs for programs, _ in stage.grids.get(candidate.label, ())):
+            _check_beyond_launches(stage, candidate)
+            _check_offsets(stage, candidate)
+        elif candidate.defines_kernel and stage.job.device == "cpu" and not has_no_launch(*_versions(stage, candidate)):
+            text = "its kernel was launched at no check size: only a GPU shows whether it is right"
+            stage.disqualify(candidate.label, Finding(Cause.NEEDS, {"text": text}), Verdict.SKIPPED)
 
 
 def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
@@ -80,7 +86,7 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
             with inputs.stress_draw(draw) as has_arrays:
                 if has_arrays:
                     flat = reference.base.tree if reference and draw in stress.FLAT_DRAWS else None
-                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, flat)
+                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, flat, STRESS)
     return blind_spots
 
 
@@ -102,6 +108,49 @@ def _choices(arguments: dict[str, Any]) -> str:
     return repr(sorted((name, value) for name, value in arguments.items() if type(value) not in (int, float)))
 
 
+def _versions(stage: Stage, candidate: Candidate) -> tuple[Version, Version]:
+    """A candidate's version, and the baseline."""
+    pair = stage.job.pair
+    return next(version for version in pair.versions if version.label == candidate.label), pair.baseline
+
+
+def _check_beyond_launches(stage: Stage, candidate: Candidate) -> None:
+    """Check a version where there is more work than its launches have covered so far, and a remainder.
+
+    The number of its programs may be written into it, or each may see one block of a row. It may refuse such a size,
+    and launches with more programs than before show nothing new.
+    """
+    from common.traffic.wide_offsets import most_elements  # imports triton
+
+    grids = [grid for grid in stage.grids[candidate.label] if grid[0]]
+    programs, lanes = map(max, zip(*grids, strict=True))
+    is_fixed = len({count for count, _ in grids}) == 1
+    arguments, baseline = stage.job.pair.sizes[stage.job.pair.check_sizes[0]], stage.candidates[0].module
+    numbers = {name: value for name, value in arguments.items() if type(value) is int}
+    for name, most in itertools.product(numbers, {lanes} | ({programs, programs * lanes} if is_fixed else set())):
+        larger = {**arguments, name: most + most // 2 + 1}
+        if 0 < most_elements(baseline, larger) < MOST_ELEMENTS:
+            where = {"where": Where.SIZE.value, "size": f"{name} = {larger[name]}"}
+            with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), stage.memory_check(name):
+                inputs = InputSet(stage.remaining, larger, stage.job.device, stage.rng.randrange(2**31))
+                condition = Condition(most_programs=programs, may_refuse=True)
+                with watched(races=False, most_programs=MOST_PROGRAMS):  # the baseline
+                    _judge_versions(stage, inputs, inputs, where, condition=condition, label=candidate.label)
+
+
+def _check_offsets(stage: Stage, candidate: Candidate) -> None:
+    """Disqualify a version whose offsets overflow 32 bits where the baseline's do not."""
+    from common.traffic.wide_offsets import overflowed_offset  # imports triton
+
+    sizes, baseline = stage.job.pair.sizes, stage.candidates[0].module
+    if stress.OFFSETS in getattr(candidate.module, "STRESS", {}):
+        return
+    arguments = sizes.get("count", sizes["default"])
+    problem = overflowed_offset(candidate.module, baseline, arguments)
+    if problem and not overflowed_offset(baseline, baseline, arguments):
+        stage.disqualify(candidate.label, Finding(Cause.OUT_OF_BOUNDS, {"text": problem}))
+
+
 def check_one_less(stage: Stage) -> None:
     """Check at the timed size with its largest number less one, where a version may fail on the tail.
 
@@ -119,8 +168,11 @@ def check_one_less(stage: Stage) -> None:
         _judge_versions(stage, inputs, inputs, {"where": Where.LESS.value, "size": f"{name} = {smaller[name]}"})
 
 
-def _judge_versions(stage: Stage, inputs: InputSet, other: InputSet, where: Facts, scale_answer: Tree = None) -> None:
-    """Judge every version if the baseline agrees with the reference, except those that leave this draw out."""
+def _judge_versions(
+    stage: Stage, inputs: InputSet, other: InputSet, where: Facts, scale_answer: Tree = None,
+    condition: Condition = USUAL, label: str = "",
+) -> None:  # fmt: skip
+    """Judge every version, or one, if the baseline agrees with the reference, except those that leave this draw out."""
     if not stage.remaining:
         return
     reference: Reference | None = stage.attempt("", _make_reference, stage, inputs, other)
@@ -135,9 +187,9 @@ def _judge_versions(stage: Stage, inputs: InputSet, other: InputSet, where: Fact
     draw = where.get("draw", "")
     pooled = draw not in stress.LARGE_DRAWS
     for candidate in stage.candidates_to_judge(libraries=False)[1:]:
-        if draw in getattr(candidate.module, "STRESS", {}):
+        if draw in getattr(candidate.module, "STRESS", {}) or label not in ("", candidate.label):
             continue
-        answer = fresh_answer(stage, candidate, inputs, other, reference.base, "stress" if draw else "")
+        answer = fresh_answer(stage, candidate, inputs, other, reference.base, condition)
         if answer is None or candidate.label in stage.disqualified:
             stage.add_facts(candidate.label, **({"draw": draw} if draw else {}))
             continue

@@ -1,31 +1,24 @@
 """A candidate's answer, and whether it is right; every candidate's answers: a wrong one disqualifies."""
 
-import math
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import replace
 from typing import Any
 
-from common.checks import guards, kernel_memory, poisoned_memory, stress
+from common.checks import guards
 from common.checks.ambiguous_answers import resolve
 from common.checks.arrays import (
     Tree,
-    as_tensor,
     clone,
     difference,
-    laziness,
-    leaves,
-    map_arrays,
-    memory_order,
     merge_numbers,
-    overlap_path,
-    tensors,
 )
 from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
-from common.checks.compare_to_reference import LEAST_CHUNK, blind_spot, compare, compare_forms
-from common.engine.candidates import Candidate, Disqualified, reference_answer, reference_rows
-from common.engine.inputs import InputSet, harvest_grads, read_only_inputs
+from common.checks.compare_to_reference import blind_spot, compare_forms
+from common.checks.kernel_memory import BadAccess, Waits, is_caused_by
+from common.checks.poisoned_memory import FEW, FILLED, USUAL, Condition
+from common.engine.candidates import Candidate, reference_answer, reference_rows
+from common.engine.inputs import InputSet, harvest_grads
+from common.engine.reference import Answer, Reference, leading_rows
+from common.engine.rounding_neighbours import rounding_neighbours
 from common.engine.stage import Stage
 from common.isolation.pipe import MAY_COMPILE
 from common.machine.clock import now
@@ -33,131 +26,7 @@ from common.record.outcome import Cause, Finding, Where
 
 Facts = dict[str, Any]
 Findings = dict[str, Finding]  # by label
-# Of an untimed call: the order of programs in the interpreter, what masked lanes hold, whether races are looked for
-CONDITIONS: dict[str, tuple[str, float | None, bool]] = {
-    "": ("", None, False),
-    "few": ("", None, True),
-    "filled": ("reversed", math.nan, True),  # NaN spoils a sum; a maximum takes no notice of it
-    "stress": ("shuffled", math.inf, False),  # other values, the same addresses
-}
-# (seed, sign) of roundings of the inputs, to find where an answer jumps; the first is none
-ROUNDINGS = [(0, 0), (1, 1), (1, -1), (2, 1), (2, -1)]
 AT_TIMED: Facts = {"where": Where.TIMED.value}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A private copy of what a call returned, with its other properties that are compared.
-
-    `returned_input`: the input whose memory it shares. `layout`: laziness and memory order of each array, by path.
-    `same_layout`: whether the inputs had the baseline's memory layout.
-    """
-
-    tree: Tree
-    grads: dict[str, Any] = field(default_factory=dict)
-    returned_input: str = ""
-    requires_grad: bool = False
-    layout: dict[str, tuple[str, str]] = field(default_factory=dict)
-    same_layout: bool = True
-
-    @classmethod
-    def from_call(
-        cls, answer: Tree, copy: Tree, arguments: dict[str, Any], same_layout: bool, with_gradients: bool
-    ) -> "Answer":
-        layout = {path: (laziness(t), memory_order(t)) for path, t in tensors(answer)}
-        requires_grad = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer)) and with_gradients
-        returned_input, grads = overlap_path(read_only_inputs(arguments), answer), clone(harvest_grads(arguments))
-        return cls(copy, grads if with_gradients else {}, returned_input, requires_grad, layout, same_layout)
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The reference answer (its leading `rows`, if given) and the baseline's answer.
-
-    `neighbours` computes further answers, to `inputs` that are a rounding away (ambiguous_answers.py).
-    """
-
-    tree: Tree
-    rows: int | None
-    base: Answer
-    inputs: Tree = None
-    neighbours: Callable[[], list[Tree]] = list
-
-    def _value_mismatch(
-        self, candidate: Candidate, out: Tree, scale_answer: Tree = None, pooled: bool = True
-    ) -> Finding | None:
-        """How an answer differs from this one; None if it is right. `pooled`: also compare errors of many values."""
-        if candidate.answer_differs:
-            return compare_forms(out, self.base.tree)
-        model = leading_rows(self.base.tree, self.rows) if pooled else None
-        custom, head = (candidate.precision, candidate.custom), leading_rows(scale_answer, self.rows)
-        leading = leading_rows(out, self.rows)
-        problem = compare(leading, self.tree, model, *custom, head)
-        if problem:
-            leading = resolve(leading, self.tree, self.neighbours(), self.inputs, *custom)
-            problem = compare(leading, self.tree, model, *custom, head)
-        if problem and problem.cause == Cause.WRONG_RMS and problem.facts["of"] < LEAST_CHUNK:
-            # the baseline's own error, of few values, may be small by luck
-            models = [_with_values(model, near) for near in self.neighbours()]
-            problem = problem if all(compare(leading, self.tree, near, *custom, head) for near in models) else None
-        if self.rows and not problem:  # only the baseline's answer has the other rows
-            problem = compare(out, self.base.tree, None, *custom, scale_answer)
-        return problem
-
-    def mismatch(
-        self, candidate: Candidate, answer: Answer, scale_answer: Tree = None, pooled: bool = True
-    ) -> Finding | None:
-        """As `_value_mismatch`, and the gradients, which are a part of the answer, must equal the baseline's."""
-        problem = self._value_mismatch(candidate, answer.tree, scale_answer, pooled)
-        if problem or candidate.is_library:
-            return problem
-        if answer.grads.keys() != self.base.grads.keys():
-            names = [", ".join(sorted(grads)) or "no input" for grads in (answer.grads, self.base.grads)]
-            return Finding(Cause.OTHER_GRADIENTS, {"names": names[0], "expected": names[1]})
-        if not self.base.grads:
-            return None
-        problem = compare(answer.grads, self.base.grads, self.base.grads, candidate.precision, candidate.custom)
-        return problem and problem.with_facts(gradient=True)
-
-
-def _with_values(tree: Tree, source: Tree) -> Tree:
-    """A copy of a tree with the source's values, where they have the same place and shape."""
-    copy, values = clone(tree), dict(tensors(source))
-    for path, t in tensors(copy):
-        if path in values and values[path].shape == t.shape:
-            t.copy_(values[path])
-    return copy
-
-
-def _unless_float(x: Any) -> Any:
-    """An array of integers or booleans as it is, else None."""
-    return None if as_tensor(x).is_floating_point() else x
-
-
-def rounding_neighbours(
-    stage: Stage, arguments: dict[str, Any], other: InputSet, base: Callable[[], Tree]
-) -> Callable[[], list[Tree]]:
-    """Computes, when it is first called, the reference answers to inputs that are a rounding away from `arguments`.
-
-    Without a `reference` the integers of `base()`, the baseline's answer in the inputs' own type, are as right. None in
-    a group of ranks, which would have to compute them in step.
-    """
-
-    @cache
-    def neighbours() -> list[Tree]:
-        baseline = stage.job.pair.baseline
-        answers = [] if "reference" in baseline.functions else [map_arrays(_unless_float, base())]
-        for seed, sign in ROUNDINGS if stage.ranks.count == 1 else ():
-            with suppress(RuntimeError, ValueError, Disqualified):  # outside of the domain, or of the memory
-                near = stress.perturb_by_roundings(arguments, seed, sign)
-                answers.append(reference_answer(stage.candidates[0], reference_rows(baseline), near, other.base))
-        return answers
-
-    return neighbours
-
-
-def leading_rows(tree: Tree, rows: int | None) -> Tree:
-    return map_arrays(lambda x: x[:rows], tree) if rows else tree
 
 
 def fresh_answer(
@@ -166,51 +35,48 @@ def fresh_answer(
     inputs: InputSet,
     other: InputSet,
     base: Answer | None = None,
-    condition: str = "",
+    condition: Condition = USUAL,
 ) -> Answer | None:
     """One untimed setup and call, with poisoned outputs; None if it raised. `base`: the baseline's answer.
 
-    Under "filled" uninitialized memory holds NaN, and a version with a `setup` is called twice: the second call finds
-    what the first one left. Under "few" a kernel has few programs, on any machine. A candidate is disqualified if it
-    changes its inputs, or returns a part of them and the baseline does not.
+    With filled memory a version that has a `setup` is called twice: the second call finds what the first one left. A
+    candidate is disqualified if it changes its inputs, or returns a part of them and the baseline does not.
     """
-    arguments, filled = inputs.by_label[candidate.label], condition == "filled"
-    order, undefined, races = CONDITIONS[condition]
+    arguments = inputs.by_label[candidate.label]
 
-    def action(order: str = order) -> Answer:
+    def action(condition: Condition) -> Answer:
         guards.poison_outputs(arguments)
         if candidate.is_library and candidate.label not in stage.first_s:
             stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
         begin = now()
-        few_programs = poisoned_memory.few_programs(candidate.has_kernel and condition in ("few", "stress"))
-        with (
-            poisoned_memory.filled_memory() if filled else few_programs,
-            kernel_memory.watched(order, undefined, races),
-        ):
+        with condition.hold(candidate.has_kernel) as watch:
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
             copy = merge_numbers(clone(out))
         stage.first_s.setdefault(candidate.label, now() - begin)
+        stage.grids.setdefault(candidate.label, []).append((watch.programs, watch.lanes))
         change = difference(arguments, {name: call.keywords[name] for name in arguments})
         stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)
         same_layout = candidate.label in inputs.shared_labels
         answer = Answer.from_call(out, copy, arguments, same_layout, stage.candidates[0].has_gradients)
         guards.poison_answer(out, arguments)
-        if filled and candidate.setup:
+        if condition.is_filled and candidate.setup:
             guards.poison_outputs(arguments)
             problem = compare_elements(merge_numbers(call()), copy, candidate.precision, candidate.custom)
             stage.disqualify(candidate.label, problem and problem.with_facts(where=Where.AGAIN.value))
             harvest_grads(arguments)
         return answer
 
-    def action_in_some_order() -> Answer:
+    def action_in_some_order() -> Answer | None:
         try:
-            return action()
+            return action(condition)
         except Exception as error:
-            if not (order and kernel_memory.is_waiting(error)):
+            if condition.may_refuse and not is_caused_by(error, BadAccess):
+                return None
+            if not (condition.order and is_caused_by(error, Waits)):
                 raise
-            return action(order="")  # it waits for programs before it, which a GPU starts first
+            return action(condition.in_order)  # it waits for programs before it, which a GPU starts first
 
     answer: Answer | None = stage.attempt(candidate.label, action_in_some_order)
     if violation := inputs.violation():
@@ -256,20 +122,20 @@ def judge_all(
     """
     with stage.progress.spending("verify"):
         expected, rows = expected_answer(stage, inputs, other)
-        base = fresh_answer(stage, stage.candidates[0], inputs, other, condition="few")
+        base = fresh_answer(stage, stage.candidates[0], inputs, other, condition=FEW)
         if base is None:
             return {}
         near = rounding_neighbours(stage, inputs.by_label["baseline"], other, lambda: base.tree)
         reference = Reference(expected, rows, base, inputs.base, near)
         for candidate in stage.candidates_to_judge(libraries)[: 1 if only_filled else None]:
             is_baseline = candidate.label == "baseline"
-            answer = base if is_baseline else fresh_answer(stage, candidate, inputs, other, base, "few")
+            answer = base if is_baseline else fresh_answer(stage, candidate, inputs, other, base, FEW)
             judge_answer(stage, candidate, answer, reference, where)
         spots = blind_spots(stage, reference, inputs, other, libraries)
         where = {**where, "filled": True}
         for candidate in stage.candidates_to_judge(libraries):
             judge_answer(
-                stage, candidate, fresh_answer(stage, candidate, inputs, other, base, "filled"), reference, where
+                stage, candidate, fresh_answer(stage, candidate, inputs, other, base, FILLED), reference, where
             )
     return spots
 
@@ -313,7 +179,7 @@ def judge_timed(
         for label, finding in blind_spots(stage, reference, inputs, other, libraries=True).items():
             stage.disqualify(label, finding.with_facts(check=f"the timed size {stage.job.size}"))
         for candidate in stage.candidates_to_judge(libraries=False):  # not libraries: torch.compile would compile again
-            answer = fresh_answer(stage, candidate, inputs, other, condition="filled")
+            answer = fresh_answer(stage, candidate, inputs, other, condition=FILLED)
             answer = answer and replace(answer, grads={})
             judge_answer(stage, candidate, answer, reference, {**AT_TIMED, "filled": True})
         labels = [candidate.label for candidate in stage.candidates_to_judge() if not candidate.answer_differs]

@@ -19,10 +19,12 @@ from common.checks.compare_to_reference import compare
 from common.engine import untimed_checks
 from common.engine.candidates import Candidate, reference_rows
 from common.engine.job import AloneRequest, AloneResult, Job
-from common.engine.judgement import expected_answer, leading_rows, rounding_neighbours
+from common.engine.judgement import expected_answer
 from common.engine.measure import load_candidates
 from common.engine.plan import CallTiming, clock_of, warm_up
 from common.engine.ranks import ONE_RANK, Ranks
+from common.engine.reference import leading_rows
+from common.engine.rounding_neighbours import rounding_neighbours
 from common.engine.sampling import Sets, draw_sets, overwrite, take_sample
 from common.engine.stage import Stage
 from common.isolation.pipe import MAY_COMPILE, Ask, ParentPipe

@@ -65,7 +65,23 @@ def run_pairs(
                 on_record(record)
         except KeyboardInterrupt:
             record = replace(record, environment={**record.environment, "interrupted": True})
-    return record
+    on_gpu = record.environment["device"]["kind"] == "cuda"
+    return _with_interpreted(record, pairs, on_progress) if check_only and on_gpu else record
+
+
+def _with_interpreted(record: Record, pairs: list[Pair], on_progress: Callable[..., None]) -> Record:
+    """A GPU's record, with the failures that only the interpreter sees: races, masked lanes, large offsets."""
+    kernels = [pair for pair in pairs if any("triton" in version.imports for version in pair.versions)]
+    interpreted = run_pairs(kernels, device="cpu", check_only=True, stressed=False, on_progress=on_progress)
+    failed = {
+        (result.name, row.variant): row for result in interpreted.pairs for row in result.rows if row.verdict in FAILED
+    }
+    results = [
+        replace(result, rows=[failed.get((result.name, row.variant), row) for row in result.rows])
+        for result in record.pairs
+    ]
+    interrupted = record.environment["interrupted"] or interpreted.environment["interrupted"]
+    return replace(record, pairs=results, environment={**record.environment, "interrupted": interrupted})
 
 
 def _make_jobs(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:

@@ -134,7 +134,8 @@ class Stage:
     """The candidates of a pair while one stage works on them; `end` gives what the next stage needs.
 
     As a context it ends quietly where the baseline is disqualified: nothing can be compared then. `disqualified`:
-    label -> outcome; see `disqualify`. `ranks`: the processes that measure the pair in step.
+    label -> outcome; see `disqualify`. `ranks`: the processes that measure the pair in step. `grids`: of each untimed
+    call in the interpreter by label, the programs of its largest launch and the lanes of its largest access.
     """
 
     def __init__(self, bench: Bench, seed: int | None = None) -> None:
@@ -142,6 +143,7 @@ class Stage:
         self.candidates, self.rng = bench.candidates, random.Random(bench.job.seed if seed is None else seed)
         self.disqualified, self.seeds = {**bench.outcomes}, [*bench.seeds]
         self.first_s, self._shared_labels = {**bench.first_s}, {**bench.shared_labels}
+        self.grids: dict[str, list[tuple[int, int]]] = {}
         self._global_state, self._leaks = bench.guards
         self._complaints: dict[str, Outcome] = {}  # of this rank, until all agree on them
 

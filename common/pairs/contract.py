@@ -32,7 +32,7 @@ PLACE = {"rank", "ranks"}  # parameters of `inputs` in a pair with RANKS: this p
 DRAWS = (  # of common.checks.stress, named without torch; a STRESS leaves some of them out
     "arrays with gaps", "arrays with wide gaps", "values around 100", "values around 10,000", "values around 0.001",
     "values near -100", "zeros", "a constant", "halves of opposite sign", "-0.0 and denormals", "-inf", "NaN",
-    "arrays of one sign", "the largest integers", "the smallest integers",
+    "arrays of one sign", "the largest integers", "the smallest integers", "offsets beyond 32 bits",
 )  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # read: meant

@@ -6,10 +6,11 @@ that has overflowed 32 bits then lies in none of them. Every load returns 0.
 
 import random
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
-from common.pairs.contract import Version
-from common.pairs.pair import load
+import torch
+
 from common.traffic.data import SECTOR, Addresses, Kernel, Mask
 from common.traffic.grid_sampling import AddressMap, Sampler, Scaled, index_of
 from common.traffic.meter import Meter
@@ -21,7 +22,7 @@ MOST_ACCESSES = 64  # of a program: a loop over so many elements does not end he
 MOST_LAUNCHES = 16  # of a call
 
 
-class OverflowedOffset(Exception):
+class _Overflow(Exception):
     """A program accesses what lies in no array; str() says which."""
 
 
@@ -44,7 +45,8 @@ class _Bounds(Meter):
         try:
             self._addresses.tensors_of(active.reshape(-1) // SECTOR)
         except IndexError:
-            raise OverflowedOffset(f"program {self._program:,} {kind}s outside of all its arrays") from None
+            text = f"program {self._program:,} {kind}s outside of all its arrays: its offsets overflow 32 bits"
+            raise _Overflow(text) from None
         self._accesses_left -= 1
         if not self._accesses_left:
             raise _EnoughSeen
@@ -62,6 +64,11 @@ class _LastPrograms(Sampler):
         if self._launches_left < 0:
             raise _EnoughSeen
         return super().run(kernel, *args, grid=grid, **options)
+
+    def _argument(self, value: Any) -> Any:
+        if getattr(value, "dtype", None) in (torch.int64, torch.uint64):
+            raise _EnoughSeen  # these may be addresses, and every load returns 0
+        return super()._argument(value)
 
     def sample_launch(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
         from triton.runtime import interpreter
@@ -83,27 +90,27 @@ class _LastPrograms(Sampler):
         return Kernel(name, launches=1), 0.0
 
 
-def overflowed_offset(version: Version, baseline: Version, arguments: dict[str, Any]) -> str:
+def overflowed_offset(version: ModuleType, baseline: ModuleType, arguments: dict[str, Any]) -> str:
     """Which program of a version accesses what, at which size, where its offsets overflow 32 bits; empty if none does.
 
-    `arguments`: of `inputs`, at an ordinary size. Triton must interpret. A size that the version refuses shows nothing.
+    `arguments`: of `inputs`, at an ordinary size. A size that the version refuses shows nothing.
     """
     from common.traffic.torch_hooks import MetaAsGpu
     from common.xray.capture import as_if_on
 
     machine: Machine = MACHINES["sm_90"]
     with as_if_on(machine), MetaAsGpu():
-        for large in _large_sizes(load(baseline.path), arguments):
+        for large in _large_sizes(baseline, arguments):
             changed = next(name for name in large if large[name] != arguments[name])
             try:
-                _run_last_programs(load(version.path), large)
+                _run_last_programs(version, large)
             except Exception as error:  # noqa: BLE001 (a version may refuse such a size in any way)
-                if cause := _is_caused_by(error, OverflowedOffset):
-                    return f"at {changed} = {large[changed]:,} {cause}: its offsets overflow 32 bits"
+                if cause := _is_caused_by(error, _Overflow):
+                    return f"at {changed} = {large[changed]:,} {cause}"
     return ""
 
 
-def _run_last_programs(module: Any, arguments: dict[str, Any]) -> None:
+def _run_last_programs(module: ModuleType, arguments: dict[str, Any]) -> None:
     from common.traffic.torch_hooks import Operations
     from common.traffic.triton_hooks import interpreter_hooks
 
@@ -113,20 +120,21 @@ def _run_last_programs(module: Any, arguments: dict[str, Any]) -> None:
         module.run(**inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
 
 
-def _large_sizes(baseline: Any, arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _large_sizes(baseline: ModuleType, arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """For each integer argument, the arguments with which the largest input has just over 2^31 elements."""
-    usual = _most_elements(baseline, arguments)
+    usual = most_elements(baseline, arguments)
     for name, number in arguments.items():
         if type(number) is not int or not usual:
             continue
         for power in (1, 2, 3):  # of that argument, as which the elements may grow
             large = {**arguments, name: round(number * (1.3 * ELEMENTS[0] / usual) ** (1 / power))}
-            if ELEMENTS[0] <= _most_elements(baseline, large) < ELEMENTS[1]:
+            if ELEMENTS[0] <= most_elements(baseline, large) < ELEMENTS[1]:
                 yield large
                 break
 
 
-def _most_elements(baseline: Any, arguments: dict[str, Any]) -> int:
+def most_elements(baseline: ModuleType, arguments: dict[str, Any]) -> int:
+    """Of the largest input with these arguments; 0 if there can be none."""
     from torch.utils._pytree import tree_leaves
 
     try:

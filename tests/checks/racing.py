@@ -1,11 +1,18 @@
 """Kernels whose programs or lanes race, each with an honest twin. Run where Triton interprets (see conftest.py)."""
 
+from pathlib import Path
+from unittest.mock import patch
+
 import torch
 import triton
 import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
 from common.checks.kernel_memory import BadAccess, watched
+from common.engine.job import Job
+from common.engine.measure import measure_pair
+from common.machine.device import describe
+from common.pairs.pair import discover
 
 
 @triton.jit
@@ -80,6 +87,12 @@ def unmasked_maximum(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr, tl.max(tl.load(x_ptr + lanes, mask=lanes < n)))
 
 
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, PRECISION: tl.constexpr):
+    places = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)
+    tl.store(c_ptr + places, tl.dot(tl.load(a_ptr + places), tl.load(b_ptr + places), input_precision=PRECISION))
+
+
 def _zeros(count=1, dtype=torch.float32):
     return torch.zeros(count, dtype=dtype)
 
@@ -125,3 +138,22 @@ def masked_maximum(undefined):
     with watched("", undefined):
         unmasked_maximum[(1,)](-torch.arange(1.0, 6.0), out, 5, 8)
     return out.item()
+
+
+def product_error(precision):
+    """Of a product of two float32 matrices, relative to its largest element."""
+    a, b, c = torch.randn(16, 16), torch.randn(16, 16), torch.empty(16, 16)
+    product[(1,)](a, b, c, precision)
+    right = a.double() @ b.double()
+    return float((c - right).abs().max() / right.abs().max())
+
+
+def verdicts_without(folder, guard):
+    """Label -> verdict of a pair's versions in this process, while the function of this name does nothing."""
+    module, _, name = guard.rpartition(".")
+    (pair,) = discover(Path(folder))
+    labels = [version.label for version in pair.versions]
+    job = Job(pair, "default", "cpu", describe("cpu"), {}, labels, [], stressed=False)
+    with patch(f"{module}.{name}", lambda *arguments: arguments[0] if name == "or_undefined" else None):
+        result = measure_pair(job, lambda *message: None)
+    return {row.variant: str(row.verdict) for row in result.rows}

@@ -7,7 +7,7 @@ import torch
 from common.checks.ambiguous_answers import resolve
 from common.checks.arrays import merge_numbers
 from common.checks.compare_to_baseline import Error, drift
-from common.engine.judgement import Answer, Reference
+from common.engine.reference import Answer, Reference
 
 X = torch.tensor([[1.0, 3.0, 3.0, 2.0], [5.0, 5.0, float("nan"), 0.0]])
 

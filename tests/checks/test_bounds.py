@@ -11,7 +11,7 @@ import triton.language as tl
 
 @triton.jit
 def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    offsets = tl.program_id(0) * tl.cast(BLOCK, tl.int64) + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
     tl.store(y_ptr + offsets, 2 * x, mask=offsets < n)
 """

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from samples import one_pair, reason_of, version
+from samples import one_pair, reason_of, version, write_pair
 
-from common.checks.kernel_memory import is_waiting
+from common.checks.kernel_memory import Waits, is_caused_by
 from common.engine.runner import run_pairs
 
 pytest.importorskip("triton")
@@ -59,7 +59,7 @@ def test_a_program_that_waits_for_a_later_one_is_told(interpreter):
     line = WAIT.strip("\\()")
     assert error_of(interpreter, "a wait").startswith(f"Waits: {line} waits for another program")
     assert error_of(interpreter, "a wait", "reversed") == ""
-    assert not is_waiting(ValueError())
+    assert not is_caused_by(ValueError(), Waits)
 
 
 def test_a_masked_lane_holds_any_value(interpreter):
@@ -69,13 +69,20 @@ def test_a_masked_lane_holds_any_value(interpreter):
     assert values == [0.0, float("inf")]
 
 
+@pytest.mark.parametrize(("precision", "low", "high"), [("ieee", 0, 1e-6), ("tf32x3", 0, 1e-6), (None, 1e-4, 1e-2)])
+def test_a_product_of_float32_is_rounded_as_on_a_gpu(interpreter, precision, low, high):
+    from racing import product_error
+
+    assert low <= interpreter.submit(product_error, precision).result() < high
+
+
 KERNEL = """
 import triton
 import triton.language as tl
 
 @triton.jit
 def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    offsets = tl.program_id(0) * tl.cast(BLOCK, tl.int64) + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
     tl.store(y_ptr + offsets, 2 * x, mask=offsets < n)
 """
@@ -97,3 +104,14 @@ def test_a_pair_that_races_is_invalid(old, new, says, tmp_path):
     pair = one_pair(tmp_path, version(RUN, extra=KERNEL.replace(old, new)))
     (row,) = run_pairs([pair], device="cpu", check_only=True).pairs[0].rows
     assert row.verdict == ("invalid" if says else "verified") and reason_of(row).startswith(says), row
+
+
+def test_race_names_what_it_has_found(tmp_path, capsys):
+    import benchmark
+
+    racing = KERNEL.replace("x_ptr + offsets, mask=offsets < n", "x_ptr + (offsets + 1) % n, mask=offsets < n")
+    write_pair(tmp_path, "double", {"": version(RUN, extra=KERNEL), "racing": version(RUN, extra=racing)})
+    status = benchmark.main(["--race", "dou*", "--path", str(tmp_path)])
+    right, wrong = capsys.readouterr().out.splitlines()[1:]
+    assert status == 1 and right == "  optimized: no race, whatever the order of programs"
+    assert wrong.startswith("  racing: a race ") and wrong.count("line ") == 2

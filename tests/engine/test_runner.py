@@ -35,7 +35,7 @@ def reference(x, w_shift):
 
 @triton.jit
 def double(x, shift, y, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.program_id(0) * tl.cast(BLOCK, tl.int64) + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)  # itself a function that Triton would compile
     tl.store(y + at, total + 2 * tl.load(x + at, mask=at < n) + tl.load(shift), mask=at < n)
 """
