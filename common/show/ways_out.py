@@ -13,7 +13,7 @@ SECOND = (
 )
 PRECISION = "a version whose lesson is lower precision says so with `PRECISION`; `TOLERANCE` does not widen this limit"
 RETURN_ARRAYS = "return arrays of numbers, as the baseline does (`torch.tensor(values)` for a list)"
-# Of a stress draw, whatever is wrong there
+# Of wrong values, and of errors, on a stress draw
 OF_DRAW = (
     "if no caller passes such values, leave the draw out with `STRESS` in the version, or declare in the baseline "
     "with `STRUCTURE` what holds of its inputs"
@@ -82,7 +82,7 @@ OUT_OF_SCOPE = [
 def way_out(finding: Finding) -> str:
     """What to write, as a clause; empty where nothing is to be added."""
     facts = finding.facts
-    if facts.get("draw"):
+    if facts.get("draw") and (finding.cause in VALUES or finding.cause not in WAYS_OUT):
         return OF_DRAW
     if facts.get("narrow"):
         return OF_NARROW

@@ -35,6 +35,8 @@ def test_a_refusal_ends_with_what_to_write():
     assert way_out(found.with_facts(whose="baseline")) == OF_BASELINE
     assert way_out(found.with_facts(narrow=True)) == OF_NARROW
     assert way_out(found.with_facts(draw="NaN", whose="baseline")) == OF_DRAW
+    assert way_out(Finding(Cause.RAISED, {"text": "ValueError", "draw": "NaN"})) == OF_DRAW
+    assert way_out(Finding(Cause.MEMORY_ORDER, {"draw": "arrays with gaps"})) == WAYS_OUT[Cause.MEMORY_ORDER]
     assert way_out(Finding(Cause.NOT_PLAIN, {"whose": "baseline"})) == WAYS_OUT[Cause.NOT_PLAIN]
     assert way_out(Finding(Cause.FEW_BLOCKS)) == ""
 
