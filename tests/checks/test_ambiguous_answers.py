@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from common.checks import stress
 from common.checks.ambiguous_answers import resolve
 from common.checks.arrays import merge_numbers
 from common.checks.compare_to_baseline import Error, drift
+from common.checks.compare_to_reference import compare
 from common.engine.reference import Answer, Reference
 
 X = torch.tensor([[1.0, 3.0, 3.0, 2.0], [5.0, 5.0, float("nan"), 0.0]])
@@ -84,3 +86,30 @@ def test_a_long_list_of_numbers_is_compared_as_one_array():
     assert torch.equal(merge_numbers({"y": [*values]})["y"], values)
     for other in ([*values[:9]], [*values[None]], [*values[1:], values[0].double()], values.tolist()):
         assert merge_numbers(other) is other
+
+
+def test_a_tolerance_narrower_than_the_types_own_is_named():
+    exact = torch.linspace(1, 2, 1000, dtype=torch.float64)
+    out = (exact * (1 + 1e-5)).float()
+    narrow, wide = (compare(out, exact, None, custom=(limit, limit)) for limit in (1e-9, 3e-4))
+    assert narrow.facts["narrow"] is True and wide is None
+
+
+def test_int8_is_a_precision_and_four_bits_are_not():
+    x = torch.randn(64, 512, generator=torch.Generator().manual_seed(0)).double()
+    w = torch.randn(512, 64, generator=torch.Generator().manual_seed(1)).double()
+
+    def product(steps):
+        scales = [t.abs().amax(axis, keepdim=True) / steps for t, axis in ((x, 1), (w, 0))]
+        return (((x / scales[0]).round() @ (w / scales[1]).round()) * scales[0] * scales[1]).float()
+
+    assert compare(product(127), x @ w, (x @ w).float(), "int8") is None
+    for out in (product(7), product(127) * 0, product(127).roll(1)):
+        assert compare(out, x @ w, (x @ w).float(), "int8") is not None
+
+
+def test_infinity_is_no_draw_where_torchs_own_product_loses_it(monkeypatch):
+    tree = {"x": torch.ones(3), "y": torch.ones(3, dtype=torch.bfloat16)}
+    for is_kept in (True, False):
+        monkeypatch.setattr(stress, "_keeps_infinity", lambda dtype, device, is_kept=is_kept: is_kept)
+        assert ("-inf" in stress.suitable_draws(tree)) is is_kept
