@@ -10,6 +10,12 @@ NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
 ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration tests/liars/test_on_gpu.py
 
+ifneq ($(filter lab,$(MAKECMDGOALS)),)  # before anything is installed
+ifeq ($(LESSON),)
+$(error no notebook of chapter "$(CHAPTER)": use CHAPTER=N, where N is one of $(sort $(foreach name,$(NOTEBOOKS:notebooks/ch%=%),$(firstword $(subst _, ,$(name))))))
+endif
+endif
+
 .PHONY: help setup $(CHAPTERS) bench calibrate record test test-all mutants rest lab learn notebooks readme
 
 help: ## this list
@@ -48,10 +54,11 @@ rest: .venv/.tested
 	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answers; another's: make lab CHAPTER=2
-	@$(if $(LESSON),,$(error no notebook of chapter "$(CHAPTER)": use CHAPTER=N, where N is one of $(sort $(foreach name,$(NOTEBOOKS:notebooks/ch%=%),$(firstword $(subst _, ,$(name)))))))
-	@mkdir -p work && for file in notebooks/*.ipynb; do [ -e work/$${file##*/} ] || \
+	@mkdir -p work 2> /dev/null && [ -w work ] || \
+	{ echo "make lab: your notebooks are kept in work/, which cannot be written here: copy the course to a folder of yours" >&2; exit 1; }
+	@for file in notebooks/*.ipynb; do [ -e work/$${file##*/} ] || \
 	$(PY) -m jupyter nbconvert --log-level WARN --ClearOutputPreprocessor.enabled=True --to notebook --output-dir work $$file || exit; done
-	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(LESSON:notebooks%=work%)
+	PYTHONPATH=$(CURDIR) $(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(LESSON:notebooks%=work%)
 
 learn: .venv/.ready ## the exercise that you are at, or the next one after it is passed (python learn.py --help: all commands)
 	$(PY) learn.py start

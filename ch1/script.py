@@ -5,17 +5,22 @@
 torch is imported where it is needed and not here, so that `--help` answers at once.
 """
 
+import signal
+import sys
+from pathlib import Path
+
+if Path(sys.argv[0]).resolve().parent == Path(__file__).resolve().parent:  # one of the programs, not a test
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # importing takes a second: Ctrl-C ends it without a traceback
+
 import argparse
 import os
 import re
 import statistics
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 

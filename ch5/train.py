@@ -6,6 +6,11 @@ layers run as operators (on a GPU by the fused kernels), or with --eager by form
 but for rounding, in another time. An error of 100 % is what the answer 0 has. signed_volume.py has what is trained.
 """
 
+import signal
+
+if __name__ == "__main__":  # importing takes seconds, in which Ctrl-C is to end us without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import math
 import re

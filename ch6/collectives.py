@@ -8,8 +8,13 @@ A time is the largest of the processes' medians. algbw = S / t, busbw = algbw x 
 one process's buffer for all_reduce, broadcast and send_recv, of all parts together for the others. The fit is
 t = alpha + S / beta, with the least squares of relative errors.
 
-exit status of a process: 0 done; 2 usage, or a file that cannot be written
+exit status of a process: 0 done; 2 usage, or a file that cannot be written; 130 interrupted
 """
+
+import signal
+
+if __name__ == "__main__":  # importing takes seconds, in which Ctrl-C is to end us without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import json
 import math
@@ -19,15 +24,17 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-import torch.distributed as dist
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
+from common import program
+
+# isort: split
+# after `common`, which says what to do where packages are missing
+import torch
+import torch.distributed as dist
 from alpha_beta import fit
 from group_ops import all_gather, exchange, reduce_scatter
 
-from common import program
 from common.record.files import check_writable, write_text
 
 MULTICAST = ("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS")

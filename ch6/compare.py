@@ -1,5 +1,10 @@
 """This chapter's pairs, measured; profiled by: python -c "from ch6.compare import profile; profile()"."""
 
+import signal
+
+if __name__ == "__main__":  # importing takes seconds, in which Ctrl-C is to end us without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import sys
 from pathlib import Path
 

@@ -9,6 +9,11 @@ with gradients and parameters exchanged behind computing as far as possible, and
 --check holds predictions against measurements: steps against published ones, collectives against records.
 """
 
+import signal
+
+if __name__ == "__main__":  # importing takes seconds, in which Ctrl-C is to end us without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import re
 import sys
@@ -16,11 +21,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
-from configurations import MACHINES, MODELS, SHARE
-from scaling import Layout
-
 from common import program
 from common.program import Parser, picture_path
+
+# isort: split
+# after `common`, which says what to do where packages are missing
+from configurations import MACHINES, MODELS, SHARE
+from scaling import Layout
 
 EXAMPLES = """examples:
   ch6/scale.py                                            Llama 3 70B on machines of 8 H100

@@ -1,6 +1,7 @@
 """What all programs share: an exit status, one line for an error, no traceback."""
 
 import argparse
+import atexit
 import io
 import os
 import re
@@ -8,10 +9,13 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 from typing import Any, NoReturn
 
 from common.isolation import interrupt
 from common.pairs.user_error import UserError, require_width, wrap_text
+
+LEAVE_S = 5  # the most that an interrupted program takes to tidy up
 
 
 class UsageError(UserError):
@@ -83,7 +87,7 @@ def status_of(name: str, run: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 0
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{name}: {f'{error.filename}: {error.strerror}' if error.filename else error}", file=sys.stderr)
         return 1
 
 
@@ -112,14 +116,29 @@ def protect_streams() -> None:
     sys.stderr = io.TextIOWrapper(lossy, encoding, errors="replace", line_buffering=True)
 
 
+def _end_now(arrived: int, frame: Any) -> NoReturn:
+    """End the process from wherever it is, and leave nothing: no child, no temporary folder."""
+    for number in interrupt.SIGNALS:
+        signal.signal(number, lambda *_: os._exit(130))  # another signal, or time, ends what takes long
+    try:
+        Timer(LEAVE_S, os._exit, (130,)).start()
+        os.write(2, b"interrupted\n" * (arrived == signal.SIGINT))  # torchrun ends our processes by another
+        if "common.isolation.process_tree" in sys.modules:  # there may be children, which write into the folders
+            sys.modules["common.isolation.process_tree"].end_all_but(set())
+        atexit._run_exitfuncs()  # temporary folders, the forkserver's too
+    finally:
+        os._exit(130)
+
+
 def finish(main: Callable[[], int]) -> NoReturn:
     """Run a program's `main` and end the process with its status.
 
     Where nothing else handles Ctrl-C it ends the process at once: an exception in an import would be a traceback.
     """
     protect_streams()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, lambda *_: (os.write(2, b"interrupted\n"), os._exit(130)))
+    for number in interrupt.SIGNALS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end_now)
     status = main()
     interrupt.ignore_signals()  # only the exit is left
     sys.exit(status)

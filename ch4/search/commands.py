@@ -12,7 +12,7 @@ from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
-from common.record.files import check_writable, file_errors, note_errors
+from common.record.files import check_writable, file_errors, make_folder, note_errors
 from common.show.console import make_console, print_wrapped
 from common.xray.occupancy import MACHINES
 from search import history, show, sweeps
@@ -109,7 +109,7 @@ def write(kept: history.History, args: argparse.Namespace, problems: list[str]) 
 def path_of(about: About) -> Path:
     """The path of a history, if no other is given."""
     folder = ROOT / "results" / "ch4"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     p, machine = about.problem, about.machine.name.lower().replace(" ", "_")
     shape = f"{p.m}x{p.n}x{p.k}_{p.dtype}_{p.activation}"
     return folder / f"tune_{machine}_{about.searched}_{shape}_{about.proposer}_{about.seed}.jsonl"

@@ -24,9 +24,9 @@ from pathlib import Path
 from common.isolation import forkserver
 from common.pairs.user_error import UserError
 from common.xray.capture import launches
-from common.xray.compilers import CompileError, compile_for
+from common.xray.compilers import CompileError
 from common.xray.occupancy import PARTS, SYSTEM_SHARED_BYTES, Machine
-from common.xray.sass import Anatomy, dissect
+from common.xray.sass import Anatomy, anatomy
 from search.history import MEASURED, NO_COMPILE, NO_ROOM, Trial
 from search.space import ITEM_BYTES, Configuration, Problem, name_of, predict
 
@@ -43,7 +43,7 @@ def examine(problem: Problem, configuration: Configuration, machine: Machine, ge
     trial = partial(Trial, configuration, generation, predicted=predicted)
     try:
         (launch,) = launches(GEMM, {**asdict(problem), "configuration": configuration}, machine)
-        kernel = dissect(compile_for(launch, machine), machine)
+        kernel = anatomy(launch, machine)
     except CompileError as error:
         return trial(outcome=NO_COMPILE, reason=str(error))
     found = {

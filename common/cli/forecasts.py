@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from common.learn.exercise import Exercise
-from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
+from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, number, sureness
 from common.record.files import on_one_gpu
 from common.record.record_file import combine_records
 from common.record.store import chapter_records
@@ -59,11 +59,10 @@ def _score(event: Mapping[str, Any], pairs: Mapping[str, str]) -> ScoredForecast
     """None of a word, of what was not found yet, and of figures that have no logarithm."""
     low, high = event.get("range") or [event.get("said")] * 2
     figure: Any = event.get("found")
-    naive = event.get("naive")
-    if not all(isinstance(number, int | float) and 0 < number < math.inf for number in (low, high, figure)):
+    if not all(isinstance(value, int | float) and 0 < value < math.inf for value in (low, high, figure)):
         return None
-    guess = naive if isinstance(naive, int | float) else None
-    return ScoredForecast(event["of"], low, high, figure, guess, event.get("bytes"), _resource(event, pairs))
+    naive, by_bytes = number(event.get("naive")), number(event.get("bytes"))
+    return ScoredForecast(event["of"], low, high, figure, naive, by_bytes, _resource(event, pairs))
 
 
 def _pairs(exercises: Sequence[Exercise]) -> dict[str, str]:

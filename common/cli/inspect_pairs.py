@@ -10,6 +10,7 @@ from common.machine.device import default_device, use_device
 from common.machine.survey import survey_apart
 from common.pairs.pair import Pair, Version, load, short, sizes_of, skip_reason
 from common.pairs.user_error import printable, width_of, wrap_text
+from common.record.files import make_folder
 from common.record.outcome import Verdict
 from common.show import words
 from common.show.console import make_console, measurement_progress
@@ -23,7 +24,7 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
     """Profile each version in its own process; name a version that cannot run here. Returns the traces written."""
     device = device or default_device()
     info, _ = survey_apart(device, with_limits=False)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     traces = []
     for pair, version in [(pair, version) for pair in pairs for version in pair.versions]:  # noqa: B020
         no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 from common import program
 from common.learn import learner_log, submission
 from common.learn.exercise import Exercise, exercises, find
+from common.learn.forecast_score import ends
 from common.learn.gate import CANNOT, PASSED
 from common.learn.learner_log import standings
 from common.pairs.user_error import width_of, wrap_text
@@ -167,12 +167,12 @@ def predict(args: argparse.Namespace) -> int:
 def _value(answer: str, text: str) -> Any:
     """2..4 is a range, 3 a number. Raises UsageError."""
     try:
-        ends = [float(end) for end in text.split("..")]
+        numbers = [float(end) for end in text.split("..")]
     except ValueError:
-        ends = []
-    if len(ends) not in (1, 2) or not 0 < ends[0] <= ends[-1] < math.inf:
+        numbers = []
+    if (read := ends(numbers * 2 if len(numbers) == 1 else numbers)) is None:
         raise program.UsageError(f"{answer}: no range of positive numbers, such as 3..4")
-    return tuple(ends) if len(ends) == 2 else ends[0]
+    return read if len(numbers) == 2 else read[0]
 
 
 def show_progress(args: argparse.Namespace) -> int:

@@ -30,10 +30,15 @@ def print_list(exercises: Sequence[Exercise], standings: Standings) -> None:
 
 
 def _standing_text(standing: Standing) -> str:
-    words = ["passed" if standing.passed else "open" if standing.started else ""]
+    words = [f"passed{_late(standing)}" if standing.passed else "open" if standing.started else ""]
     counts = ((standing.tries, "try", "tries"), (standing.hints, "hint", "hints"))
     words += [f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count]
     return ", ".join(filter(None, [*words, "solution seen first" * standing.seen]))
+
+
+def _late(standing: Standing) -> str:
+    """Of predictions that hold, but not at once: a miss prints the figure."""
+    return {0: "", 1: "", 2: " at the second try"}.get(standing.at_try, f" at try {standing.at_try}")
 
 
 def print_exercise(exercise: Exercise, file: str) -> None:
@@ -73,7 +78,10 @@ def print_progress(exercises: Sequence[Exercise], standings: Standings, predicti
     for chapter, group in groupby(exercises, key=lambda exercise: exercise.chapter):
         of_chapter = list(group)
         passed = [exercise for exercise in of_chapter if standings[exercise.id].passed]
-        marks = " ".join(exercise.folder.name + (" ✓" if exercise in passed else "") for exercise in of_chapter)
+        late = {exercise.id: _late(standings[exercise.id]) for exercise in passed}
+        marks = " ".join(
+            exercise.folder.name + f" ✓{late.get(exercise.id)}" * (exercise in passed) for exercise in of_chapter
+        )
         print_wrapped(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", console)
     for line in forecasts.lines(exercises, predictions):
         print_wrapped(line, console)

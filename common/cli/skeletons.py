@@ -7,6 +7,7 @@ from pathlib import Path
 from common.learn.exercise import EXERCISES, exercises
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
+from common.record.files import make_folder, write_text
 
 GUIDE = "CONTRIBUTING.md"  # has the pair to copy
 BLANK = "FILL IN"  # in what is written here
@@ -95,13 +96,10 @@ def write_new(texts: dict[Path, str]) -> None:
     for path in texts:
         if path.exists():
             raise UserError(f"{path} exists: nothing is written")
-    try:
-        for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            print(f"wrote {path}")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}") from None
+    for path, text in texts.items():
+        make_folder(path.parent)
+        write_text(path, text)
+        print(f"wrote {path}")
 
 
 def missing_steps(chapter: str) -> list[str]:

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -19,6 +19,7 @@ from typing import Any
 from common.isolation import interrupt
 
 CACHES = {"TRITON_CACHE_DIR": ".triton/cache", "CUPY_CACHE_DIR": ".cupy/kernel_cache"}  # variable, place below home
+PLACES = ("_DIR", "_HOME", "_PATH")  # ends of the variables that say where something is
 FEWEST_FILES = 64  # open files: with fewer the forkserver dies in the middle of a message
 # not Triton: in a child for its interpreter it is imported anew
 PRELOADED = {"cpu": ["torch", "common.engine.run_alone"]}
@@ -69,10 +70,24 @@ def start(environment: dict[str, str]) -> None:
         raise OSError(errno.EMFILE, f"only {limit} files may be open at once: {fix}")
     _switch(kind)
     resource_tracker.ensure_running()  # first, because starting it unblocks the signals
-    with _block_signals():
+    with _block_signals(), without_choices():
         forkserver.ensure_running()
     atexit.unregister(stop)
     atexit.register(stop)  # by itself it takes a second or two to end and keeps our output open
+
+
+@contextmanager
+def without_choices() -> Iterator[None]:
+    """Inside, a new process does not get what the user chose of Triton: to interpret, to be imprecise, to dump.
+
+    A child gets by `environment` what it needs; only where a cache or a tool is, is left to the user.
+    """
+    names = [name for name in os.environ if name.startswith("TRITON_") and not name.endswith(PLACES)]
+    chosen = {name: os.environ.pop(name) for name in names}
+    try:
+        yield
+    finally:
+        os.environ.update(chosen)
 
 
 @contextmanager
@@ -123,5 +138,6 @@ def stop() -> None:
     for kind in _states:
         _switch(kind)
         if server._forkserver_pid is not None:
-            os.kill(server._forkserver_pid, signal.SIGKILL)
-            server._stop()
+            with suppress(ProcessLookupError, ChildProcessError):  # it was ended already
+                os.kill(server._forkserver_pid, signal.SIGKILL)
+                server._stop()

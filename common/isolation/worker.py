@@ -25,10 +25,12 @@ from common.isolation.process_tree import KILL_TIMEOUT_S, adopt_orphans, descend
 
 DEADLINE_S = 120.0  # without a sign of progress
 COMPILE_FACTOR = 5  # times as long after MAY_COMPILE
+AT_WORK = 0.2  # of the time that a silent child computes, at least, if it does not wait; a busy machine gives it a part
 OUTPUT_CHECK_S = 0.5  # how often a silent child's output file is checked
 MOST_OUTPUT = 256 << 20  # bytes that a child may print, so that it cannot fill the disk
 LAST_OUTPUT = 1 << 16  # bytes in which the last line is searched
 NO_TO = "'int' object has no attribute 'to'"  # what a kernel's row.to(tl.int64) raises in Triton's interpreter
+READER, BAD_BINARY = "triton/compiler/compiler.py", "device kernel image is invalid"
 USE_CAST = ": in Triton's interpreter a loop counter is a Python int: write tl.cast(counter, dtype)"
 
 
@@ -45,8 +47,16 @@ def one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     frames = [(Path(frame.filename).name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     places = [f" ({name}:{line})" for name, line in frames if name.startswith(("baseline_", "optimized_"))]
-    hint = USE_CAST * (NO_TO in str(error))
+    hint = USE_CAST * (NO_TO in str(error)) + cache_hint(error)
     return _printable(": ".join([type(error).__name__, *lines[:1]]) + "".join(places[-1:]) + hint)
+
+
+def cache_hint(error: BaseException) -> str:
+    """Which folder to delete, of an error that Triton raises when it reads what an earlier process has compiled."""
+    frames = traceback.extract_tb(error.__traceback__)
+    is_reading = any(frame.filename.endswith(READER) and frame.name == "__init__" for frame in frames)
+    folder = os.environ.get("TRITON_CACHE_DIR") or Path.home() / forkserver.CACHES["TRITON_CACHE_DIR"]
+    return f": Triton's cache is damaged: delete {folder}" * (is_reading or BAD_BINARY in str(error))
 
 
 def _printable(text: str) -> str:
@@ -81,7 +91,8 @@ def call(
         process = forkserver.context.Process(target=_run_child, args=child_arguments)
         stack.callback(parent_end.close)
         stack.callback(_end_tree, process, earlier_processes)  # runs first
-        with _start_errors(), interrupt.interruptible():  # the forkserver may still be importing torch
+        # the forkserver may still be importing torch; where there is none, the child gets our variables
+        with _start_errors(), interrupt.interruptible(), forkserver.without_choices():
             process.start()
         child_end.close()
         return _wait_for_result(process, parent_end, log, on_progress, on_question, deadline_s)
@@ -101,7 +112,7 @@ def _start_errors() -> Iterator[None]:
 def _wait_for_result(
     process: Any, pipe: Connection, log: Path, on_progress: Report, on_question: Ask, deadline_s: float
 ) -> Any:
-    last_report_s, timeout_s = time.monotonic(), deadline_s
+    last_report_s, timeout_s, worked_s = time.monotonic(), deadline_s, 0.0
     while True:
         remaining_s = last_report_s + timeout_s - time.monotonic()
         if log.stat().st_size > MOST_OUTPUT:
@@ -119,6 +130,7 @@ def _wait_for_result(
         if kind == "progress":
             stage, fraction = content
             last_report_s, timeout_s = time.monotonic(), deadline_s * (COMPILE_FACTOR if fraction == MAY_COMPILE else 1)
+            worked_s = _work_s(process)
             on_progress(stage, 0.0 if fraction == MAY_COMPILE else fraction)
         elif kind == "ask":
             with suppress(OSError):  # the child that asked has ended, which the next turn of this loop finds
@@ -126,7 +138,17 @@ def _wait_for_result(
         elif not process.is_alive() and not pipe.poll():
             raise _child_failure(process, log)
         elif remaining_s <= 0:  # though it was listened to: this process may have been stopped for as long
-            raise ChildFailed(f"hung: no progress for {timeout_s:.0f} s", End.HUNG)
+            is_at_work = _work_s(process) - worked_s > AT_WORK * timeout_s
+            how = "too slow, or without end: at work, but " if is_at_work else "hung: "
+            raise ChildFailed(f"{how}no progress for {timeout_s:.0f} s", End.HUNG)
+
+
+def _work_s(process: Any) -> float:
+    """Seconds of all cores that a child has computed."""
+    with suppress(psutil.Error):  # it has ended
+        times = psutil.Process(process.pid).cpu_times()
+        return float(times.user + times.system)
+    return 0.0
 
 
 def _child_failure(process: Any, log: Path) -> ChildFailed:

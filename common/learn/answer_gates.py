@@ -16,34 +16,40 @@ In exercise.toml a table for each answer, under the name that the reader's file 
     number = "sectors"
 """
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from common.isolation import worker
 from common.learn import multi_process
 from common.learn.exercise import Exercise
-from common.learn.forecast_score import off
+from common.learn.forecast_score import ends, number, off
 from common.learn.gate import Gate
+from common.learn.submission import names_in
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import load
 from common.show.quoted_figures import newest_figure
 from common.traffic.call import count
 
 DEADLINE_S = 20.0
+MOST_SHOWN = 80  # characters of what is no answer
 WIDEST = 4.0  # high / low of a range that says something
 CASES = {"mutant": False, "honest": True}
 
 
 def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
     """One for each answer. In a process of its own: the file is the reader's."""
-    judge = {"count": _counts, "referee": _cases}.get(exercise.kind, _constants)
+    judge, stages = {"count": _counts, "referee": _cases}.get(exercise.kind, _constants), [""]
+    hear = lambda stage, _: stages.append(f"{stage}: ")  # noqa: E731
     try:
-        results = worker.call(judge, exercise, path, environment=INTERPRETED, deadline_s=DEADLINE_S)
+        results = worker.call(judge, exercise, path, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
     except worker.ChildFailed as death:
-        results = [Gate(exercise.kind, False, str(death))]
+        results = [Gate(exercise.kind, False, f"{stages[-1]}{death}")]
     yield from results
 
 
@@ -52,10 +58,12 @@ Gates = list[Gate]
 
 def _constants(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
     """Constants of the file, each against its table."""
-    module, results = load(path), Gates()
+    (values, errors), results = _values(path), Gates()
     for name, table in exercise.answers.items():
-        value = getattr(module, name, None)
-        if value is None:
+        value = values.get(name)
+        if name in errors:
+            results.append(Gate(name, False, f"`{name}`: {errors[name]}"))
+        elif value is None:
             results.append(Gate(name, False, f"`{name}` has no answer yet: {table.get('text', 'replace None')}"))
         elif "figure" in table:
             results.append(_range(name, value, table))
@@ -66,37 +74,53 @@ def _constants(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gat
     return results
 
 
+def _values(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """The constants of a file; of those whose statement raises, what it raises: the others count all the same."""
+    values, errors = dict[str, Any](__name__=path.stem), dict[str, str]()
+    for node in ast.parse(path.read_bytes(), path.name).body:
+        try:
+            exec(compile(ast.Module([node], []), path.name, "exec"), values)
+        except Exception as error:  # noqa: BLE001 (the file is the reader's)
+            errors |= dict.fromkeys(names_in(node), worker.one_line(error))
+    return values, errors
+
+
+def _shown(value: Any) -> str:
+    """On one line, which a tensor's is not."""
+    return " ".join(repr(value).split())[:MOST_SHOWN]
+
+
 def _word(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
+    if not isinstance(value, str) or value not in table["of"]:
+        return False, f"{_shown(value)} is none of {', '.join(table['of'])}"
     if value == table["is"]:
         return True, f"{value}: right. {table.get('why', '')}".strip()
-    if value not in table["of"]:
-        return False, f"{value!r} is none of {', '.join(table['of'])}"
     return False, f"{value}: no. {table.get('says', {}).get(value, '')}".strip()
 
 
 def _number(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
-    if not isinstance(value, int | float) or value <= 0:
-        return False, f"{value!r} is no positive number"
-    right = table["is"]
-    passed = max(value / right, right / value) <= table.get("within", 1.0) * (1 + 1e-9)
-    wrong = table.get("says", {}).get("high" if value > right else "low", "")
+    answer, right = number(value), table["is"]
+    if answer is None or answer <= 0:
+        return False, f"{_shown(value)} is no positive number"
+    passed = max(answer / right, right / answer) <= table.get("within", 1.0) * (1 + 1e-9)
+    wrong = table.get("says", {}).get("high" if answer > right else "low", "")
     why = table.get("why", "") if passed else wrong
-    return passed, f"{value:,.6g}: {off(value, right)}" + (f". {why}" if why else "")
+    return passed, f"{answer:,.6g}: {off(answer, right)}" + (f". {why}" if why else "")
 
 
 def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
     """A range that says something is scored, and the figure is told whether it holds it or not."""
     widest, why = table.get("widest", WIDEST), f". {table['why']}" if "why" in table else ""
-    if not isinstance(value, tuple | list) or len(value) != 2 or not 0 < value[0] <= value[1]:
-        return Gate(name, False, f"{value!r} is no range: write (low, high)")
-    low, high = value
+    if (read := ends(value)) is None:
+        return Gate(name, False, f"{_shown(value)} is no range: write (low, high)")
+    low, high = read
     if high / low > widest * (1 + 1e-9):  # 0.27 / 0.18 is a little more than 1.5
         return Gate(name, False, f"a range of a factor {high / low:.1f} says little: at most {widest:g}")
     figure = newest_figure(table["figure"])
-    number = re.match(r"[\d.]+", figure)
-    if not number:
+    recorded = re.match(r"[\d.]+", figure)
+    if not recorded:
         return Gate(name, None, f"the figure is {figure}: nothing recorded is of the course as it is now")
-    right = float(number[0])
+    right = float(recorded[0])
     range_text, holds = f"{low:g} to {high:g}", low <= right <= high
     text = f"{range_text} holds the recorded {right:.3g}"
     if not holds:
@@ -116,12 +140,13 @@ def _counts(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
             results.append(Gate(name, False, f"the file has no function `{name}`"))
             continue
         for key, size in program.SIZES.items():
-            number = table.get("number", name)
+            counted = table.get("number", name)
             traffic = sent[key, run] if sent else count(getattr(program, run), **program.inputs(**size, device="cpu"))
-            right = float(getattr(traffic if hasattr(traffic, number) else traffic.total, number))
+            right = float(getattr(traffic if hasattr(traffic, counted) else traffic.total, counted))
+            parent(f"{name} at size {key}", 0.0)
             value = function(**size)
             at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
-            if value != right:
+            if number(value) != right:
                 results.append(Gate(name, False, f"{at}: {_count_text(value, right)}"))
                 break
         else:
@@ -130,9 +155,9 @@ def _counts(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
 
 
 def _count_text(value: Any, counted: float) -> str:
-    if not isinstance(value, int | float):
-        return f"{value!r} is no number. Counted {counted:,.0f}"
-    return f"you say {value:,.10g}, counted {counted:,.0f}: {off(value, counted)}"
+    if (said := number(value)) is None:
+        return f"{_shown(value)} is no number. Counted {counted:,.0f}"
+    return f"you say {said:,.10g}, counted {counted:,.0f}: {off(said, counted)}"
 
 
 def _sends(
@@ -150,12 +175,14 @@ def _sends(
 
 def _cases(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
     """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant."""
+    torch.set_num_threads(1)  # arrays are small, and on a busy machine threads wait for each other
     reader, results = load(path), Gates()
     if not inspect.isfunction(getattr(reader, "is_honest", None)):
         return [Gate("referee", False, "the file has no function `is_honest`")]
     for file in sorted((exercise.folder / "cases").glob("*.py")):
         kind = file.stem.split("_")[0]
         if kind in CASES:
+            parent(file.stem, 0.0)
             case = load(file)
             is_passed = bool(reader.is_honest(case.run))
             summary = (case.__doc__ or "").splitlines()[0]

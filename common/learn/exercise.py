@@ -14,6 +14,7 @@ from common.pairs.user_error import UserError, suggestions
 
 EXERCISES = ROOT / "exercises"
 WORK = ROOT / "work"
+NOTEBOOKS = ROOT / "notebooks"
 KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 GATES = {"sectors", "launches", "atomics", "torch", "l2", "l2_kib", "sms", "spills", "spills_at", "load_bits"}
@@ -113,9 +114,18 @@ def find(name: str, folder: Path | None = None) -> Exercise:
     if name.endswith(".py"):
         raise ExerciseError(f"{name} is a file; name an exercise (ch0/row_max): its file is work/ch0/row_max.py")
     if len(matches) != 1:
-        like = suggestions(name.split("/")[-1], [exercise.id for exercise in candidates], "learn.py list")
-        raise ExerciseError(f"no exercise is called {name!r}: {like}")
+        if asked_in := [path for path in sorted(NOTEBOOKS.glob("*.ipynb")) if _asks(path, name)]:
+            raise ExerciseError(f"{name} is asked in a notebook, and answered there: notebooks/{asked_in[0].name}")
+        ids = [exercise.id for exercise in candidates]
+        is_chapter = name.lower().rstrip("/") in {exercise.chapter for exercise in candidates}
+        word = name if is_chapter else name.split("/")[-1]
+        raise ExerciseError(f"no exercise is called {name!r}: {suggestions(word, ids, 'learn.py list')}")
     return matches[0]
+
+
+def _asks(notebook: Path, name: str) -> bool:
+    """Whether a cell asks for the prediction of this name. In a notebook's JSON quotes are escaped."""
+    return f'predict(\\"{name}\\"' in notebook.read_text(encoding="utf-8")
 
 
 def read(path: Path) -> Exercise:

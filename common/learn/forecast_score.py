@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from common.show.formats import digits
 
@@ -11,6 +12,26 @@ ALPHA = 0.10  # a range is to hold nine figures of ten
 PLAIN = 1.1  # up to this factor a share is plain; above it "50% too low" could be read as a half or as two thirds
 FEWEST = 20  # predictions, before a word is said about how sure they were
 RARE = 0.05  # a hit rate that honest ranges would have so seldom is called too narrow, or too wide
+
+
+def number(value: Any) -> float | None:
+    """A finite number of any type: Python's, NumPy's, a tensor of one element. None of all else, and of a text."""
+    if isinstance(value, bool | str | bytes):
+        return None
+    try:
+        read = float(value)
+    except (TypeError, ValueError, ArithmeticError, RuntimeError):  # Decimal, int and torch have errors of their own
+        return None
+    return read if math.isfinite(read) else None
+
+
+def ends(value: Any) -> tuple[float, float] | None:
+    """The ends of a range (low, high) of numbers above 0; None of what is no such range."""
+    numbers = [number(end) for end in value] if isinstance(value, tuple | list) else []
+    match numbers:
+        case [float(low), float(high)] if 0 < low <= high:
+            return low, high
+    return None
 
 
 @dataclass(frozen=True)

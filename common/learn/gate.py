@@ -13,6 +13,7 @@ ENDS = {
     CANNOT: "this machine cannot grade it",
     UNSURE: "unsure: the interval lies across the line. Check again on a quieter machine",
 }
+NEEDS_GPU = "speed"  # the only gate that a machine without a GPU need not judge
 Say = Callable[["Gate"], None]
 
 
@@ -43,7 +44,7 @@ class Grade:
             return NOT_YET
         if any(gate.is_unsure for gate in needed):
             return UNSURE
-        return PASSED
+        return CANNOT if any(gate.passed is None and gate.name != NEEDS_GPU for gate in needed) else PASSED
 
     @property
     def star(self) -> bool:

@@ -1,17 +1,41 @@
-"""What the reader did, in work/progress.jsonl: a line for each event, only ever added. A torn last line is left out."""
+"""What the reader did, in work/progress.jsonl: a line for each event, only ever added.
+
+A line that is torn, or no event, is left out: the file is the reader's, and may hold anything.
+"""
 
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
 from common.learn.exercise import WORK, Exercise
-from common.record.files import file_errors, utc_now
+from common.learn.forecast_score import number
+from common.record.files import RecordError, file_errors, make_folder, utc_now
 
 FILE = "progress.jsonl"
+
+
+class Event(Struct):
+    """The form of a line; which of the values it has depends on `what`. Others may stand beside them."""
+
+    at: str
+    what: str
+    of: str
+    hash: str | UnsetType | None = UNSET
+    status: int | UnsetType = UNSET
+    number: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    pair: Annotated[str, Meta(pattern=r"^(\w+/\w+)?$")] | UnsetType = UNSET
+    said: float | str | UnsetType = UNSET
+    found: float | str | UnsetType = UNSET
+    bytes: float | UnsetType | None = UNSET
+    range: tuple[float, float] | UnsetType | None = UNSET
+    interval: tuple[float, float] | UnsetType | None = UNSET
 
 
 @dataclass(frozen=True)
@@ -23,39 +47,46 @@ class Standing:
     tries: int = 0
     hints: int = 0
     seen: bool = False  # the solution, before it passed
+    at_try: int = 0  # of predictions: the most ranges that a question took; a miss prints the figure
 
 
 def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[str, Any]:
     """One event, on the disk when this returns: a kill leaves it whole or away. Raises RecordError."""
-    folder = folder or WORK
+    path = _store(folder)
     event = {"at": utc_now(), "what": what, "of": of, **values}
     line = json.dumps(event, ensure_ascii=False) + "\n"
-    with file_errors(folder / FILE):
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / FILE).open("a+b", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"  # an earlier line was cut off: close it
-            rest = (("\n" if torn else "") + line).encode()
-            while rest:  # a full disk takes a part: the next call says why
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
+    make_folder(path.parent)
+    with file_errors(path), path.open("a+b", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"  # an earlier line was cut off: close it
+        rest = (("\n" if torn else "") + line).encode()
+        while rest:  # a full disk takes a part: the next call says why
+            rest = rest[file.write(rest) :]
+        os.fsync(file.fileno())
     return event
+
+
+def _store(folder: Path | None) -> Path:
+    """Raises RecordError for what is no file: a pipe would be waited for, a device may have no end."""
+    path = (folder or WORK) / FILE
+    with file_errors(path, "read"):
+        if path.parent.is_file() or (path.exists() and not path.is_file()):
+            what = f"{path.parent}: is no folder" if path.parent.is_file() else f"{path}: is no file"
+            raise RecordError(f"{what}: move it away")
+    return path
 
 
 def events(folder: Path | None = None) -> Iterator[dict[str, Any]]:
     """In their order; lines that are not whole are passed over. Raises RecordError."""
-    path = (folder or WORK) / FILE
+    path = _store(folder)
     with file_errors(path, "read"):
         try:
             lines = path.read_bytes().splitlines()
         except FileNotFoundError:
             return
     for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict) and {"at", "what"} <= event.keys() and isinstance(event.get("of"), str):
+        with suppress(ValueError, RecursionError, ValidationError):
+            convert(event := json.loads(line), Event)
             yield event
 
 
@@ -66,7 +97,15 @@ def standings(exercises: Sequence[Exercise], folder: Path | None = None) -> dict
     for event in events(folder):
         if event["of"] in events_of and event.get("hash") == hashes[event["of"]]:
             events_of[event["of"]].append(event)
-    return {name: _standing(of_one) for name, of_one in events_of.items()}
+    ranges, at_try, held = Counter[str](), Counter[str](), set[str]()
+    for event in predictions(folder):
+        question, name = event["of"], event["of"].partition(" ")[0]
+        if event.get("range") and event.get("hash") == hashes.get(name) and question not in held:
+            (low, high), figure = event["range"], number(event.get("found"))
+            ranges[question] += 1
+            at_try[name] = max(at_try[name], ranges[question])
+            held |= {question} if figure is not None and low <= figure <= high else set()
+    return {name: _standing(of_one, at_try[name]) for name, of_one in events_of.items()}
 
 
 def last_exercise(exercises: Sequence[Exercise], folder: Path | None = None) -> Exercise | None:
@@ -86,12 +125,12 @@ def next_exercise(exercises: Sequence[Exercise], folder: Path | None = None) -> 
     )
 
 
-def _standing(of_one: list[dict[str, Any]]) -> Standing:
+def _standing(of_one: list[dict[str, Any]], at_try: int) -> Standing:
     checks = [event for event in of_one if event["what"] == "check"]
     passed = next((place for place, event in enumerate(of_one) if event.get("status") == 0), len(of_one))
     before = {event["what"] for event in of_one[:passed]}
     hints = max((event.get("number", 0) for event in of_one if event["what"] == "hint"), default=0)
-    return Standing(bool(of_one), passed < len(of_one), len(checks), hints, "solution" in before)
+    return Standing(bool(of_one), passed < len(of_one), len(checks), hints, "solution" in before, at_try)
 
 
 def predictions(folder: Path | None = None) -> list[dict[str, Any]]:

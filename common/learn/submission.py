@@ -9,7 +9,7 @@ from typing import Any
 from common.learn import learner_log
 from common.learn.exercise import WORK, Exercise
 from common.learn.gate import Grade
-from common.record.files import RecordError, write_file, write_text
+from common.record.files import RecordError, file_errors, make_folder, write_file, write_text
 
 
 def course_path(path: Path) -> str:
@@ -26,12 +26,14 @@ def begin(exercise: Exercise) -> None:
 
 def _put(source: Path, path: Path) -> None:
     start = source.read_bytes()
-    if path.exists() and (changed := path.read_bytes()) != start:
+    with file_errors(path, "read"):
+        changed = path.read_bytes() if path.exists() else start
+    if changed != start:
         names = chain([".before.py"], (f".before.{number}.py" for number in count(2)))
         copy = next(name for name in map(path.with_suffix, names) if not os.path.lexists(name))
         write_file(copy, lambda file: file.write(changed))
         print(f"your file is kept as {course_path(copy)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_file(path, lambda file: file.write(start))
 
 
@@ -51,7 +53,7 @@ def answer(exercise: Exercise, values: dict[str, Any]) -> None:
 
 def _with_value(content: bytes, name: str, value: bytes) -> bytes:
     """A file in which a name has this value: in place of its last one, or in a line at the end."""
-    match [node for node in ast.parse(content).body if name in _names(node)]:
+    match [node for node in ast.parse(content).body if name in names_in(node)]:
         case [*_, ast.Assign(targets=[ast.Name()], value=old)]:
             lines, last = content.splitlines(keepends=True), (old.end_lineno or old.lineno) - 1
             before = [*lines[: old.lineno - 1], lines[old.lineno - 1][: old.col_offset]]
@@ -65,20 +67,20 @@ def from_cell(exercise: Exercise, text: str) -> Path | None:
     What the start has beside them (imports, `inputs`, what is given) goes before. The reader's file stays as it is.
     """
     start = exercise.start.read_text(encoding="utf-8")
-    defined = [node for node in ast.parse(text).body if _names(node)]
-    names = {name for node in defined for name in _names(node)}
+    defined = [node for node in ast.parse(text).body if names_in(node)]
+    names = {name for node in defined for name in names_in(node)}
     if not any(isinstance(node, ast.FunctionDef) for node in defined) and not names & exercise.answers.keys():
         return None
-    kept = [node for node in ast.parse(start).body if not _names(node) & names]
+    kept = [node for node in ast.parse(start).body if not names_in(node) & names]
     path = exercise.work.parent / "cells" / exercise.work.name
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_text(
         path, "\n\n\n".join([*(_source(start, node) for node in kept), *(_source(text, node) for node in defined)])
     )
     return path
 
 
-def _names(node: ast.stmt) -> set[str]:
+def names_in(node: ast.stmt) -> set[str]:
     """What a statement defines: a function or constants; imports and calls define nothing here."""
     if isinstance(node, ast.FunctionDef):
         return {node.name}

@@ -19,7 +19,7 @@ from common.traffic.data import SECTOR
 from common.xray.capture import TritonLaunch
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import MACHINES
-from common.xray.sass import Anatomy, dissect
+from common.xray.sass import Anatomy, anatomy
 
 Shape = tuple[int, ...]
 Run = Callable[..., None]  # run(*inputs, out)
@@ -48,7 +48,7 @@ def compiled(kernel: Any, *arguments: Any, arch: str = "sm_90", **options: Any) 
     Raises CompileError, NoTools.
     """
     launch = TritonLaunch(kernel.__name__, kernel, arguments, options, None)
-    return dissect(compile_for(launch, MACHINES[arch]), MACHINES[arch])
+    return anatomy(launch, MACHINES[arch])
 
 
 def check_kernel(run: Run, expected: Expected, shapes: Sequence[Shape], block: int | None = None) -> None:

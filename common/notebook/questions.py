@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from common.learn import learner_log
+from common.learn import forecast_score, learner_log
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.source import source_hash
 from common.record.files import RecordError
@@ -69,17 +69,15 @@ def value(key: str, answer: Any, like: Any = None) -> Answer:
     is_word = isinstance(answer if like is None else like, bool | str)
     if is_word and isinstance(answer, bool | str | Real):
         return Word(answer)
-    if isinstance(answer, Integral):
-        return Whole(answer)
-    if isinstance(answer, Real):
-        return Number(answer)
-    ends = answer if isinstance(answer, tuple | list) and len(answer) == 2 else ()
-    if is_word or not ends or not all(isinstance(end, Real) for end in ends) or not 0 < ends[0] <= ends[1] < math.inf:
+    if not is_word and (single := forecast_score.number(answer)) is not None:
+        return Whole(answer) if isinstance(answer, Integral) else Number(single)
+    ends = None if is_word else forecast_score.ends(answer)
+    if ends is None:
         asked = "a word" if is_word else "a number, or a range (low, high) of numbers above 0"
         raise NoPrediction(f"{key} = {answer!r}: write {asked}.")
     middle = math.sqrt(ends[0] * ends[1])
-    made = Whole(round(middle)) if all(isinstance(end, Integral) for end in ends) else Number(middle)
-    made.ends = float(ends[0]), float(ends[1])
+    made = Whole(round(middle)) if all(isinstance(end, Integral) for end in answer) else Number(middle)
+    made.ends = ends
     return made
 
 
@@ -129,7 +127,8 @@ def _predictions_for(asked: Question) -> list[dict[str, Any]]:
 def first_answer(of: str) -> str:
     """What was first said to a question, and what it was; empty if nothing was said, or the store cannot be read."""
     try:
-        earlier = next((prediction for prediction in learner_log.predictions() if prediction["of"] == of), None)
+        made = (prediction for prediction in learner_log.predictions() if prediction["of"] == of)
+        earlier = next((prediction for prediction in made if "said" in prediction or prediction.get("range")), None)
     except RecordError:  # `keep` tells it
         return ""
     if earlier is None:

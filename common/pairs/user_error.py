@@ -51,7 +51,9 @@ def suggestions(name: str, names: Iterable[str], listed_by: str) -> str:
     """Of a name that nothing has: those that are like it, else all where they are few, else what lists them."""
     from difflib import get_close_matches  # only for mistakes
 
-    names_once = list(dict.fromkeys(names))
-    if like := [other for other in names_once if name in other] or get_close_matches(name, names_once):
+    names_once, wanted = list(dict.fromkeys(names)), name.lower()
+    by_case = {other.lower(): other for other in names_once}
+    like = [other for other in names_once if wanted and wanted in other.lower()]
+    if like := like or [by_case[other] for other in get_close_matches(wanted, by_case)]:
         return f"did you mean {', '.join(like[:FEW])}"
     return f"there are {', '.join(names_once)}" if len(names_once) <= FEW else f"`{listed_by}` names all"

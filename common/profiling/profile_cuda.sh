@@ -24,8 +24,7 @@ if [[ ! $name =~ ^[A-Za-z0-9._-]+$ ]]; then
     fail "$name: a report's name is made of letters, digits, dots, dashes and underscores"
 fi
 if ! command -v ncu > /dev/null; then
-    echo "ncu (Nsight Compute) is not installed: nothing was profiled"
-    exit 0
+    fail "ncu is not installed, nothing was profiled: install Nsight Compute, or use profile_pytorch.sh"
 fi
 report=$(report_path "$script" "$name")
 # The clocks stay as they are: locking them needs root, and the course's times are measured without it.

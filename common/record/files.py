@@ -165,6 +165,16 @@ def check_writable(path: Path, makes_folder: bool = False) -> None:
                 pass
 
 
+def make_folder(folder: Path) -> None:
+    """Raises RecordError, which names the file that stands where a folder has to be."""
+    with file_errors(folder):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            there = next(path for path in (folder, *folder.parents) if os.path.lexists(path) and not path.is_dir())
+            raise RecordError(f"{there}: is no folder, and has to be one: move it away") from None
+
+
 def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write atomically: a reader sees the old file or the complete new one. Raises RecordError.
 
@@ -249,6 +259,5 @@ def file_of_device(environment: dict[str, Any], name: str, folder: Path | None =
     """The path of a file in a device's folder, which is created. Raises RecordError."""
     device = "".join(c if c.isalnum() else "_" for c in environment["device"]["name"].lower()).strip("_")
     path = (folder or RECORDED) / device / name
-    with file_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     return path

@@ -16,7 +16,7 @@ from common.pairs.pair import Pair
 from common.pairs.user_error import printable, width_of
 from common.pairs.wide_tables import TIE, print_table, print_wrapped
 from common.record.result import Record
-from common.show import stats_table
+from common.show import stats_table, tables
 from common.show.layout import LEAST, Entry, layout
 from common.show.recorded_column import GpuResults, gpu_results
 from common.show.summary import FEWEST, best_and_worst, class_averages
@@ -132,7 +132,7 @@ def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Co
 
 def remarks(record: Record, old: GpuResults, measured_pairs: Sequence[Pair]) -> list[str]:
     """What is to be said below the table. `measured_pairs`: the measured pairs."""
-    pairs, texts = record.pairs, by_cause(record.pairs)
+    pairs, texts = record.pairs, [*tables.grade_legend(record.pairs), *by_cause(record.pairs)]
     if stale := [name_with_size(pair) for pair in pairs if old.is_stale(pair)]:
         texts.append(f"changed since recorded on {old.device}: {', '.join(stale)}")
     waiting = {pair.name for pair in pairs if old.result_for(pair) and any(row.verdict in WAITING for row in pair.rows)}

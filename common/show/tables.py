@@ -114,6 +114,16 @@ def grade(ratio: float) -> str:
     return next((name for least, name in GRADES if ratio >= least), "F")
 
 
+def grade_legend(pairs: Iterable[PairResult]) -> list[str]:
+    """A line that says what the grades in the column "vs library" are, if there are any."""
+    rows = [row for pair in pairs for row in pair.rows if row.verdict != Verdict.UNSURE]
+    calls = ((row, *call) for row in rows for call in row.vs_library.items())
+    if not any(name.startswith("library") and of.get("precision", "") == row.precision for row, name, of in calls):
+        return []
+    levels = ", ".join(f"{letter} from {least:g}x" for least, letter in GRADES)
+    return [f"vs library: the library's time over the version's, and its grade: {levels}, F below"]
+
+
 def name_with_size(pair: PairResult) -> str:
     """A pair's name, followed by the size unless that is the default."""
     return pair.name if class_of(pair.size) == "default" else f"{pair.name} {pair.size}"

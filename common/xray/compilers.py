@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from common.isolation.worker import cache_hint
 from common.pairs.user_error import UserError
 from common.xray.capture import Launch, TritonLaunch
 from common.xray.occupancy import WARP, Machine
@@ -42,7 +43,7 @@ def _triton(launch: TritonLaunch, machine: Machine) -> Binary:
     except Exception as error:  # noqa: BLE001 (Triton's passes raise various errors)
         lines = _lines(str(error))  # Triton prints the place, the code, then the error
         ends = dict.fromkeys([lines[0], lines[-1]])
-        raise CompileError(f"{launch.name} for {machine.architecture}: {' '.join(ends)}") from None
+        raise CompileError(f"{launch.name} for {machine.architecture}: {' '.join(ends)}{cache_hint(error)}") from None
     threads = WARP * compiled.metadata.num_warps
     asm = compiled.asm
     return Binary(compiled.name, asm["cubin"], asm["ptx"], threads, compiled.metadata.shared, asm.get("ttir", ""))

@@ -49,7 +49,7 @@ def _look_into(version: Version, size: dict, wanted: Sequence[str], say: Callabl
         if not (reason := version.capability_needed(machine.capability)):
             try:
                 launches = capture.launches(version.path, size, machine)
-                kernels = [sass.dissect(compilers.compile_for(launch, machine), machine) for launch in launches]
+                kernels = [sass.anatomy(launch, machine) for launch in launches]
                 reason = "" if kernels else "launches no kernel of its own, only torch operations"
             except UserError as error:
                 reason, failed = str(error), isinstance(error, (compilers.CompileError, capture.FaultyVersion))

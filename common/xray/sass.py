@@ -17,7 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common.pairs.user_error import UserError
-from common.xray.compilers import Binary
+from common.xray.capture import Launch, TritonLaunch
+from common.xray.compilers import Binary, compile_for
 from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine, Occupancy, occupancy
 
 # not those under @!PT ("if not true"): they have no effect
@@ -73,6 +74,22 @@ class Anatomy:
     def widest(self, what: str) -> int:
         """Bits of the widest access of this kind; 0 if there is none."""
         return max((bits for (kind, bits) in self.counts if kind == what), default=0)
+
+
+def anatomy(launch: Launch, machine: Machine) -> Anatomy:
+    """Compile a launch and read its machine code. Raises CompileError, NoTools.
+
+    What fails is done once more with an empty cache: what Triton's cache holds may be damaged.
+    """
+    try:
+        return dissect(compile_for(launch, machine), machine)
+    except Exception:  # noqa: BLE001 (from a damaged file anything follows: StopIteration, KeyError)
+        from unittest.mock import patch  # a slow import, and rarely needed
+
+        with TemporaryDirectory(prefix="speed-of-light-") as folder, patch.dict(os.environ, TRITON_CACHE_DIR=folder):
+            if isinstance(launch, TritonLaunch):
+                launch.kernel.device_caches.clear()  # what was read of the other one
+            return dissect(compile_for(launch, machine), machine)
 
 
 @lru_cache(maxsize=64)  # versions may launch the same kernel, and the tools are slow

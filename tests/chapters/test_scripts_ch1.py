@@ -263,3 +263,5 @@ def test_profiling_scripts_call_nsight_with_the_reports_name(tmp_path):
     said = rf"--clock-control none .*--export {results}/NAME .*python ch9/tiny.py\n"
     assert re.search(said, profile("cuda", "NAME").stdout)
     refused(profile("cuda", "a/b"))
+    (tmp_path / "bin/ncu").unlink()
+    refused(profile("cuda", "NAME"), "nothing was profiled: install Nsight Compute")

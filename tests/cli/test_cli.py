@@ -103,7 +103,7 @@ MISTAKES = [  # arguments, what must be said
     ("--chapter one", "--chapter", "'one' is no chapter's number, such as 3 or ch3"),
     ("--all --chapter 1", "--chapter: not allowed with argument --all"),
     ("--count softmx", "'softmx': did you mean softmax\n"),
-    ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or a measure"),
+    ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or --race or a measure"),
     ("--list --fast", "--fast does not go with --list: it belongs to a measurement of pairs"),
     ("--chapter 1 --code sass", "--code does not go with a measurement of pairs: it belongs to --xray"),
     ("--show brace.json", "brace.json: not JSON"),
@@ -620,3 +620,24 @@ def test_make_lab_opens_a_copy_without_outputs_and_leaves_the_notebook_as_it_is(
     copy = tmp_path / done.stdout.split("/lab/tree/")[1].strip()
     assert copy == tmp_path / "work/ch1_one.ipynb" and kept.read_bytes() == before
     assert [each.outputs for each in nbformat.read(copy, as_version=4).cells] == [[]]
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+@pytest.mark.parametrize(
+    ("argument", "said"), [("CHAPTER=9", "no notebook of chapter .9.: use CHAPTER=N"), ("", "make lab: .* work/")]
+)
+def test_make_lab_says_what_it_cannot_open_before_it_installs_or_opens_anything(argument, said, tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/ch1_one.ipynb").touch()
+    (tmp_path / "work").write_text("a file")
+    (tmp_path / "requirements.txt").touch()
+    (tmp_path / "python").write_text("#!/bin/sh\necho called >> called\n")
+    (tmp_path / "python").chmod(0o755)
+    if not argument:
+        (tmp_path / ".venv").mkdir()
+        (tmp_path / ".venv/.ready").touch()
+    command = ["make", "-s", "lab", "PY=./python", "PYTHON=./python", *argument.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and re.search(said, done.stderr) and "Errno" not in done.stderr
+    assert not (tmp_path / "called").exists()

@@ -1,8 +1,12 @@
 """A new pair and a new chapter: files that run as they are, nothing replaced, and what is still to be done."""
 
+import errno
+import os
 import shutil
+from unittest.mock import Mock
 
 import pytest
+from samples import refused
 
 import benchmark
 from common.cli import learn_commands, skeletons
@@ -96,3 +100,10 @@ def test_a_new_exercise_is_the_last_of_its_chapter_and_replaces_none(tmp_path, m
 def test_a_chapter_is_complete(number):
     steps = skeletons.missing_steps(f"ch{number}")
     assert not steps, "; ".join(steps)
+
+
+def test_a_full_disk_leaves_no_empty_file_that_forbids_the_next_try(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+    with refused(r"cannot be written \(No space left on device\)", tmp_path / "baseline_blur.py"):
+        skeletons.new_pair(str(tmp_path), "blur")
+    assert os.listdir(tmp_path) == []

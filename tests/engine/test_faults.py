@@ -21,7 +21,7 @@ from samples import HONEST, PATIENCE_S, is_alive, reason_of, row_of, version, wa
 from common.engine import runner
 from common.engine.runner import has_failed
 from common.isolation import forkserver, interrupt, process_tree, worker
-from common.isolation.pipe import MAY_COMPILE
+from common.isolation.pipe import MAY_COMPILE, End
 from common.pairs.pair import discover
 from common.record.outcome import WITH_SPEEDUP
 from common.record.record_file import load_record, save_record
@@ -155,6 +155,20 @@ def test_a_library_that_compiles_may_be_silent_for_longer(monkeypatch):
     assert said == [("pilot", 0.0), ("pilot", 0.0)]
     with pytest.raises(worker.ChildFailed, match=r"^hung: no progress for 2 s$"):
         worker.call(compiles, 60.0, 0.0, deadline_s=1.0)
+
+
+def computes(line):
+    """All the time, on several threads or one."""
+    while True:
+        sum(range(10_000))
+
+
+@pytest.mark.parametrize(("function", "arguments"), [(computes, ()), (compiles, (60.0, 0.0))])
+def test_who_computes_is_too_slow_and_who_waits_hangs(function, arguments):
+    how = "hung: " if arguments else "too slow, or without end: at work, but "
+    with pytest.raises(worker.ChildFailed, match=f"^{how}no progress for 5 s$") as failure:
+        worker.call(function, *arguments, deadline_s=1.0 if arguments else 5.0)
+    assert failure.value.end == End.HUNG
 
 
 # Ctrl-C is for where a run waits

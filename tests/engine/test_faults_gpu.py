@@ -35,7 +35,9 @@ WRECKS = {  # text of the variant, verdict, what is said
         version(f"kept.append(torch.empty(1 << 33, device='cuda'))\n{HONEST}", extra="kept = []"),
         "crashed", "OutOfMemoryError|out of memory",
     ),
-    "e_never_ends": (version(f"torch.cuda._sleep(1 << 62)\n{HONEST}"), "crashed", "^hung: no progress"),
+    "e_never_ends": (  # the driver may wait at work
+        version(f"torch.cuda._sleep(1 << 62)\n{HONEST}"), "crashed", "^(hung|too slow).* no progress",
+    ),
     "g_asserts": (
         version(f"torch.zeros(3, device='cuda')[x.long() * 0 + 7]\n{HONEST}"), "crashed", "device-side assert",
     ),

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,11 @@ import pytest
 from samples import refused
 
 from common.cli import learn_commands, learn_text
-from common.learn import learner_log, submission
+from common.isolation import worker
+from common.learn import answer_gates, learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
+from common.notebook import questions
 from common.pairs.pair import ROOT
 from common.record.files import RecordError
 
@@ -257,6 +260,47 @@ while True:
     assert len(found) >= 60 and len(found) >= len(file.read_bytes().splitlines()) - 3
 
 
+EVENT = {"at": "2026", "what": "predict", "of": "ch1/one", "hash": None, "range": [1, 2], "found": 1.5}
+FOREIGN = [
+    None, 1, "text", [], {}, [[]], {"at": 1, "what": 2, "of": 3}, {"at": "2026"}, *(
+        {**EVENT, **values}
+        for values in (
+            {"what": []}, {"what": {}}, {"of": None}, {"of": ["ch1/one"]}, {"hash": []}, {"hash": {"a": 1}},
+            {"what": "hint", "number": "three"}, {"what": "hint", "number": -9}, {"what": "hint", "number": None},
+            {"what": "check", "status": "0"}, {"range": 1}, {"range": []}, {"range": [1]}, {"range": ["a", "b"]},
+            {"range": [2, 1, 0]}, {"found": []}, {"found": 10**400}, {"naive": 10**400}, {"naive": []},
+            {"bytes": "many"}, {"interval": [1, 2], "pair": 3},
+            {"interval": [1, 2], "pair": "**a/b"}, {"interval": [1, 2], "pair": "/"},
+            {"said": [], "range": None}, {"said": {}, "range": None},
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", [*map(json.dumps, FOREIGN), "[" * 100_000, '{"at": NaN}', "\xff\x00"], ids=range(36))
+def test_a_store_may_hold_anything(line, course, capsys):
+    """With the exercise's own hash, where the line has one."""
+    store = course / "work/progress.jsonl"
+    store.parent.mkdir()
+    whole = json.dumps({**EVENT, "hash": find("ch1/one").hash})
+    store.write_text(f"{line.replace('null', json.dumps(find('ch1/one').hash))}\n{whole}\n", encoding="latin-1")
+    for words in (["list"], ["hint", "one"], ["start", "one"], ["next"], ["progress"], ["export", str(course / "all")]):
+        assert run(*words) == 0, capsys.readouterr().err
+    assert questions.first_answer("ch1/one") == "ch1/one: you said 1.00 to 2.00, it was 1.50"
+    assert whole in (course / "all").read_text().splitlines()[:2]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_store_that_is_no_file_is_named_and_not_waited_for(kind, course, capsys):
+    store = course / "work/progress.jsonl"
+    store.parent.mkdir()
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](store)
+    for status, *words in ((2, "list"), (1, "start", "one"), (2, "export", str(course / "all"))):
+        assert run(*words) == status
+        err = capsys.readouterr().err
+        assert err.endswith(f"{store}: is no file: move it away\n") and err.count("\n") == 1
+
+
 def test_brackets_in_messages_are_shown_as_they_are(course, capsys):
     toml = course / "exercises/ch1/one/exercise.toml"
     text = toml.read_text().replace("count the FLOPs", "look at x[offsets] and [/b]")
@@ -286,6 +330,33 @@ def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, caps
     capsys.readouterr()
     run("progress")
     assert "1 of 1 ranges hold the figure" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("answers", "tick"),
+    [
+        (["6..20"], "one ✓ two"),
+        (["6..20", "6..20", "1..2", "6..20"], "one ✓ two"),  # what comes after a range that holds does not count
+        (["1..2", "6..20"], "one ✓ at the second try two"),
+        (["1..2", "1..2", "2..3", "6..20"], "one ✓ at try 3 two"),
+        (["1..2"], "one two"),
+    ],
+)
+def test_a_tick_says_at_which_try_a_prediction_held(answers, tick, course, monkeypatch, capsys):
+    monkeypatch.setattr(answer_gates, "newest_figure", lambda _: "8.0x")
+    monkeypatch.setattr(worker, "call", lambda function, *arguments, **_: function(*arguments, None))
+    folder = course / "exercises/ch1/one"
+    toml = (folder / "exercise.toml").read_text().replace("diagnose", "predict")
+    toml = toml[: toml.index("[answers.resource]")] + '[answers.ratio]\nfigure = "x"\n'
+    (folder / "exercise.toml").write_text(toml)
+    for answer in answers:
+        run("predict", "one", f"ratio={answer}")
+    capsys.readouterr()
+    run("progress")
+    assert capsys.readouterr().out.splitlines()[0].endswith(f" of 2: {tick}")
+    run("list")
+    listed = "passed" + tick.partition("✓")[2].removesuffix(" two") if "✓" in tick else "open"
+    assert f" {listed}, " in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture
@@ -443,9 +514,43 @@ def test_a_file_with_an_error_is_named_in_one_line(old, new, said, course):
         exercises()
 
 
-def test_an_unknown_exercise_names_those_that_are_near(course):
-    with pytest.raises(ExerciseError, match="there are ch1/one, ch1/two"):
-        find("three")
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("three", "there are ch1/one, ch1/two"),
+        ("ONE", "did you mean ch1/one$"),
+        ("ch1/Two", "did you mean ch1/two$"),
+        ("ch7/two", "did you mean ch1/two$"),
+        ("ch1/", "did you mean ch1/one, ch1/two$"),
+        ("CH1", "did you mean ch1/one, ch1/two$"),
+        ("/", "there are ch1/one, ch1/two"),
+        ("ch0/mask", "is asked in a notebook, and answered there: notebooks/ch0_triton.ipynb$"),
+        ("ch4b/scores", "answered there: notebooks/ch4b_attention.ipynb$"),
+    ],
+)
+def test_an_unknown_exercise_names_those_that_are_near(name, says, course):
+    with pytest.raises(ExerciseError, match=says):
+        find(name)
+
+
+@pytest.mark.parametrize("blocked", ["work", "work/ch1"])
+@pytest.mark.parametrize("words", [["start", "one"], ["next"], ["reset", "one"], ["list"], ["hint", "one"], ["check"]])
+def test_a_file_that_stands_where_a_folder_has_to_be_is_named(blocked, words, course, capsys):
+    (place := course / blocked).parent.mkdir(exist_ok=True)
+    place.write_text("mine")
+    status = run(*words)
+    err = capsys.readouterr().err
+    if words[0] in ("list", "hint") and blocked == "work/ch1":  # it is not asked for
+        assert (status, err) == (0, "")
+    elif words[0] != "check" or blocked == "work":
+        assert status == 2 and re.fullmatch(rf"learn\.py: {place}: is no folder.*: move it away\n", err)
+    assert place.read_text() == "mine" and "Errno" not in err and err.count("\n") <= 1
+
+
+def test_a_folder_in_the_place_of_the_readers_file_is_named(course, capsys):
+    (course / "work/ch1/one.py").mkdir(parents=True)
+    assert run("reset", "one") == 2
+    assert capsys.readouterr().err == f"learn.py: {course}/work/ch1/one.py: cannot be read (Is a directory)\n"
 
 
 def test_the_first_text_comes_without_torch(course):

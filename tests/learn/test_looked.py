@@ -98,7 +98,9 @@ def test_a_view_ends_with_its_last_element(view, elements):
 def test_a_loop_that_does_not_end_is_told_once(last, monkeypatch):
     monkeypatch.setattr(memcheck, "DEADLINE_S", 2.0)
     gate = last(("    tl.store(", "    while n > 0:\n        n += 0\n    tl.store("))
-    assert gate.text == "at size check (n 1000): hung: no progress for 2 s: does each loop end?"
+    assert gate.text == (
+        "at size check (n 1000): too slow, or without end: at work, but no progress for 2 s: does each loop end?"
+    )
 
 
 def test_what_only_the_compiler_refuses_is_told_with_its_line(last):

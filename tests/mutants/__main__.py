@@ -1,5 +1,10 @@
 """Judge wrong versions that are not judged yet, and keep what was said of them in results.json."""
 
+import signal
+
+if __name__ == "__main__":  # imports take a second or more; Ctrl-C during them ends the program without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 from fnmatch import fnmatchcase
 from itertools import chain
 

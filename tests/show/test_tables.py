@@ -10,6 +10,8 @@ from samples import arm, because, pair_result, record, rows_of
 from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import Row
 from common.show import formats, summary, tables, words
+from common.show.console import remarks
+from common.show.recorded_column import NO_GPU_RESULTS
 from common.show.ways_out import way_out
 
 
@@ -125,6 +127,25 @@ def test_the_best_and_the_worst_against_a_library_are_named():
     assert best == "best pair, by its best variant, against its fastest library: a default optimized, 1.50x"
     assert worst == "worst pair, by its best variant, against its fastest library: b default optimized, 0.800x"
     assert summary.best_and_worst(record(*THREE[:2])) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "is_graded"),
+    [
+        (faster({"library": library(0.221)}), True),
+        (faster({"library/tf32": library(2.0, precision="tf32")}, precision="tf32"), True),
+        (faster({"library": library(2.0)}, precision="tf32"), False),
+        (faster({"yardstick/add": library(0.1)}), False),
+        (faster({}), False),
+        (replace(faster({"library": library(2.0)}), verdict="unsure"), False),
+    ],
+)
+def test_the_letters_of_the_library_column_are_explained_where_there_are_any(row, is_graded):
+    shown = remarks(record(pair_result(rows=[row])), NO_GPU_RESULTS, [])
+    legend = "vs library: the library's time over the version's, and its grade: A+ from 1.02x, A from 0.98x"
+    assert [text.startswith(legend) and text.endswith("F below") for text in shown][:1] == [True] * is_graded
+    words_ = tables.libraries(pair_result(rows=[row]), row).replace(",", "").split()
+    assert bool({"A+", "A", "B", "C", "D", "F"} & {*words_}) is is_graded
 
 
 def test_a_library_that_was_too_short_to_be_timed_may_be_the_fastest():

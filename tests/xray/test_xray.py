@@ -13,7 +13,7 @@ from common.xray.capture import CudaLaunch, launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import ARCHITECTURES, MACHINES, occupancy
 from common.xray.picture import xray
-from common.xray.sass import INSTRUCTION, dissect, stack_bytes
+from common.xray.sass import INSTRUCTION, anatomy, dissect, stack_bytes
 from common.xray.xray_tables import differences, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
@@ -125,6 +125,24 @@ def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once():
     narrow, wide = {4}, {4, 16}  # 4: the last n % 4 elements
     expected = {"baseline": narrow, "optimized/unrolled": narrow, "optimized/vectorized": wide, "optimized/fused": wide}
     assert widths(xray(pair, ["sm_90"]), "global stores") == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "content", "hint"),
+    [("[!_]*.json", b"", True), ("[!_]*.json", b"{}", True), ("*.cubin", b"", False), ("*.txt", b"", False)],
+)
+def test_a_damaged_cache_changes_nothing_and_its_folder_is_named(files, content, hint, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    path, size = ROOT / "ch1/optimized_coalescing.py", {"n": 256}
+    dissect.cache_clear()
+    first = anatomy(launches(path, size, H100)[0], H100)
+    damaged = [file.write_bytes(content) for file in tmp_path.rglob(files)]
+    dissect.cache_clear()
+    (launch,) = launches(path, size, H100)
+    if hint:
+        with pytest.raises(CompileError, match=f"Triton's cache is damaged: delete {tmp_path}$"):
+            compile_for(launch, H100)
+    assert damaged and anatomy(launch, H100) == first
 
 
 # What is in a kernel

@@ -1,0 +1,34 @@
+"""Which checkout a notebook's `common` is of: two clones may share an environment, which imports one of them only."""
+
+import os
+from pathlib import Path
+
+from IPython.core.getipython import get_ipython
+
+from common.pairs.pair import ROOT
+from common.pairs.user_error import UserError
+
+MARK = "common/notebook"  # the folder that a checkout has
+
+
+class OtherCheckout(UserError):
+    """In a notebook one line in place of a traceback."""
+
+    def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
+        return [str(self)]
+
+
+def check(folder: Path) -> str:
+    """What a notebook in this folder imports, as a line. Raises OtherCheckout if that is another's."""
+    own = next((place for place in (folder, *folder.parents) if (place / MARK).is_dir()), ROOT).resolve()
+    if own != ROOT:
+        way = f"start it by `make lab` in {own}, or let its environment import that: `pip install -e {own}`"
+        raise OtherCheckout(f"this notebook is of {own}, but Python imports the course from {ROOT}: {way}")
+    return f"imports the course from {ROOT}"
+
+
+def announce() -> None:
+    """Print it to a reader; a run whose outputs are kept has none. Raises OtherCheckout."""
+    line = check(Path.cwd())
+    if get_ipython() and os.environ.get("SPEED_OF_LIGHT_FORECASTER") != "naive":
+        print(line)
