@@ -39,7 +39,7 @@ class LargeGrid(Exception):
 
 
 class _Storage:
-    """The elements of a storage: the last write of each, and the last reads by two programs.
+    """The elements of a storage: the last write of each, the last that changed nothing, the last reads by two programs.
 
     `names`: (address, name, element's bytes) of the kernel's parameters that lie in it.
     """
@@ -51,7 +51,7 @@ class _Storage:
 
     def begin_launch(self) -> None:
         count = (self.end - self.begin) // self.unit + 1
-        self.write, self.read, self.other_read = (np.zeros((count, 4), np.int64) for _ in range(3))
+        self.write, self.same, self.read, self.other_read = (np.zeros((count, 4), np.int64) for _ in range(4))
         self.is_atomic = np.zeros(count, bool)
 
     def describe(self, element: int) -> str:
@@ -154,9 +154,11 @@ class _Watch:
             storage.read[elements] = now
             return
         is_adding = does == "adds to"
+        storage.same[elements[~changed]] = now[~changed]
         elements, now, write = elements[changed], now[changed], write[changed]
         plain = ~storage.is_atomic[elements] if is_adding else np.ones(elements.size, bool)
         self._compare(storage, "stores to", write[plain], does, now[plain], elements[plain], same_lane=is_adding)
+        self._compare(storage, "stores to", storage.same[elements], does, now, elements, same_lane=True)
         for reads in (storage.read, storage.other_read):
             self._compare(storage, "loads", reads[elements], does, now, elements, same_lane=is_adding)
         storage.write[elements], storage.is_atomic[elements] = now, is_adding
@@ -191,7 +193,7 @@ class _Watch:
 
     def synchronize(self, pointers: Any, order: str) -> None:
         """An atomic operation; one of a single lane orders programs, and all lanes wait for what it returns."""
-        if pointers.size != 1:
+        if pointers.size != 1 or not self.races:
             return
         self.wait_for_lanes()
         address = int(pointers.reshape(-1)[0])

@@ -1,13 +1,18 @@
 """Exercises in a notebook: what one asks, and a grade for the reader's file or cell, with a picture of its traffic."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from IPython.core.getipython import get_ipython
 from IPython.display import Markdown, display
 from numpy.typing import NDArray
 
+from common.checks import interpreter_watch
+from common.checks.kernel_memory import BadAccess, watched
+from common.checks.poisoned_memory import filled_memory
 from common.isolation import worker
 from common.isolation.pipe import Report
 from common.learn import diagnosis, submission
@@ -17,7 +22,7 @@ from common.learn.grade import grade
 from common.learn.kernel_gates import as_pair
 from common.notebook.places import NOT_TOUCHED, lanes_to_sectors, programs_to_tiles, sectors_of, tile_map
 from common.pairs.interpreter import INTERPRETED
-from common.pairs.pair import Pair, discover
+from common.pairs.pair import Pair, discover, load
 from common.record.files import RecordError
 from common.traffic.data import SECTOR
 from common.xray.occupancy import WARP
@@ -60,6 +65,37 @@ def check(name: str) -> None:
     except RecordError as error:
         print(f"this grade is not kept: {error}")
     _draw(result)
+
+
+def run_start(name: str, order: str = "", races: bool = False) -> str:
+    """Of an exercise's start in Triton's interpreter: the first number of its answer, or with `races` a race.
+
+    At the first check size; uninitialized memory holds NaN. `order`: of programs, "", "reversed" or "shuffled".
+    """
+    if not find_spec("triton"):
+        return "not run here: Triton exists for Linux only"
+    exercise = find(name)
+    with as_pair(exercise, exercise.start) as folder:
+        (pair,) = discover(folder)
+        text: str = worker.call(_run_start, pair, order, races, environment=INTERPRETED, deadline_s=60.0)
+    return text
+
+
+def _run_start(pair: Pair, order: str, races: bool, report: Report) -> str:
+    start = load(pair.variants[0].path)
+    interpreter_watch.enforce()
+    torch.manual_seed(0)
+    inputs = start.inputs(**pair.sizes[pair.check_sizes[0]], device="cpu")
+    try:
+        with filled_memory(), watched(order, races=races):
+            return f"{start.run(**inputs).flatten()[0]:.6g}"
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause and not isinstance(cause, BadAccess):
+            cause = cause.__cause__  # Triton's interpreter raises its own error from the kernel's
+        if not cause:
+            raise
+        return str(cause)
 
 
 def _say(gate: Gate) -> None:

@@ -26,6 +26,16 @@ def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr, ATOMIC: tl.constexpr):
 
 
 @triton.jit
+def total_and_flag(x_ptr, out_ptr, flag_ptr, n, BLOCK: tl.constexpr, AGAIN: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.sum(tl.load(x_ptr + offsets, mask=offsets < n, other=0.0))
+    total = tl.atomic_add(out_ptr, part) + part
+    if AGAIN:
+        tl.store(out_ptr, total)  # of programs in turn what is there already
+    tl.store(flag_ptr, 1.0)  # all of them the same
+
+
+@triton.jit
 def last_arriver(x_ptr, parts_ptr, count_ptr, out_ptr, PARTS: tl.constexpr, SEM: tl.constexpr, WAITS: tl.constexpr):
     pid = tl.program_id(0)
     tl.store(parts_ptr + pid, tl.load(x_ptr + pid))
@@ -104,6 +114,8 @@ def _counter():
 CASES = {
     "a sum": lambda x: total[(4,)](x, _zeros(), 60, 16, False),
     "a sum, atomic": lambda x: total[(4,)](x, _zeros(), 60, 16, True),
+    "a sum, stored again": lambda x: total_and_flag[(4,)](x, _zeros(), _zeros(), 60, 16, True),
+    "a sum and one flag": lambda x: total_and_flag[(4,)](x, _zeros(), _zeros(), 60, 16, False),
     "the last arriver": lambda x: last_arriver[(4,)](x, _zeros(4), _counter(), _zeros(), 4, "acq_rel", True),
     "the last arriver, relaxed": lambda x: last_arriver[(4,)](x, _zeros(4), _counter(), _zeros(), 4, "relaxed", True),
     "no last arriver": lambda x: last_arriver[(4,)](x, _zeros(4), _counter(), _zeros(), 4, "acq_rel", False),
@@ -138,6 +150,16 @@ def masked_maximum(undefined):
     with watched("", undefined):
         unmasked_maximum[(1,)](-torch.arange(1.0, 6.0), out, 5, 8)
     return out.item()
+
+
+def total_after_one_program():
+    """(A sum by programs whose races are not looked for, after a launch of one whose are; the right sum)."""
+    x, out = torch.arange(64.0), _zeros()
+    with watched():
+        total[(1,)](x, _zeros(), 16, 16, True)
+    with watched(races=False):
+        total[(4,)](x, out, 60, 16, True)
+    return out.item(), x[:60].sum().item()
 
 
 def product_error(precision):

@@ -21,6 +21,7 @@ def line_of(text):
 
 
 SUM, PART, TOTAL = map(line_of, ("tl.load(out_ptr) + part", "tl.store(parts_ptr", "tl.sum(tl.load(parts_ptr"))
+ADDS, AGAIN = map(line_of, ("total = tl.atomic_add", "tl.store(out_ptr, total)"))
 STORE, LOAD, WAIT = map(line_of, ("tl.store(y_ptr + lanes", "tl.store(x_ptr + lanes", "while tl.atomic_add"))
 
 
@@ -35,6 +36,7 @@ def error_of(interpreter, name, order=""):
     ("name", "says"),
     [
         ("a sum", rf"a race for out\[0\]: program \d stores to it {SUM}, program \d loads it {SUM}"),
+        ("a sum, stored again", rf"a race for out\[0\]: program \d stores to it {AGAIN}, program \d adds to it {ADDS}"),
         ("the last arriver, relaxed", rf"a race for parts\[\d\]: .*{PART}.*{TOTAL}"),
         ("no last arriver", r"a race for parts\[\d\]"),
         ("no lock", r"a race for out\[0\]"),
@@ -49,7 +51,16 @@ def test_a_race_is_seen(interpreter, name, says, order):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(
-    "name", ["a sum, atomic", "the last arriver", "a lock", "lanes and a barrier", "a halo", "one value twice"]
+    "name",
+    [
+        "a sum, atomic",
+        "a sum and one flag",
+        "the last arriver",
+        "a lock",
+        "lanes and a barrier",
+        "a halo",
+        "one value twice",
+    ],
 )
 def test_what_is_ordered_passes(interpreter, name, order):
     assert error_of(interpreter, name, order) == ""
@@ -67,6 +78,13 @@ def test_a_masked_lane_holds_any_value(interpreter):
 
     values = [interpreter.submit(masked_maximum, value).result() for value in (None, float("inf"))]
     assert values == [0.0, float("inf")]
+
+
+def test_programs_may_add_after_a_launch_of_fewer_whose_races_were_looked_for(interpreter):
+    from racing import total_after_one_program
+
+    got, right = interpreter.submit(total_after_one_program).result()
+    assert got == right
 
 
 @pytest.mark.parametrize(("precision", "low", "high"), [("ieee", 0, 1e-6), ("tf32x3", 0, 1e-6), (None, 1e-4, 1e-2)])

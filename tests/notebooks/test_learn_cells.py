@@ -84,6 +84,13 @@ def changed(path, old, new):
     return text.replace(old, new)
 
 
+def test_a_start_shows_its_race_and_is_right_in_one_order_of_its_programs_only():
+    pytest.importorskip("triton")
+    race = nb.learn.run_start("ch2/barrier", races=True)
+    assert race.startswith("a race for parts[0]: program 0 stores to it (line 20), program 2 loads it (line 24), and ")
+    assert [nb.learn.run_start("ch2/barrier", order) for order in ("", "reversed")] == ["100.194", "nan"]
+
+
 def test_a_kernel_is_shown_with_its_most_wasteful_access(cell, capsys):
     pytest.importorskip("triton")
     cell(changed(find("ch1/coalesce").start, "256", "128"))
