@@ -28,13 +28,18 @@ HONEST = "return 2 * x + w_shift"
 def version(
     run: str = HONEST, arguments: str = "x, w_shift", inputs: str = VECTOR, extra: str = "", sizes: Any = None
 ) -> str:
-    """The text of one version; by default 2 * x + w_shift on a vector. `extra` stands before `run`."""
+    """The text of one version; by default 2 * x + w_shift on a vector. `extra` stands before `run`.
+
+    `inputs` takes what the first of its sizes names.
+    """
+    first = next(iter(sizes.values()), None) if isinstance(sizes, dict) else None
+    names = first if isinstance(first, dict) and first else ["n"]
     return "\n".join(
         [
             '"""Double a vector and shift it: 8 bytes moved per element."""',
             "import torch",
             f"SIZES = {sizes or SIZES!r}",
-            'def inputs(n=127, device="cuda"):',
+            f'def inputs({", ".join(f"{name}=127" for name in names)}, device="cuda"):',
             textwrap.indent(textwrap.dedent(inputs), "    "),
             textwrap.dedent(extra),
             f"def run({arguments}):",

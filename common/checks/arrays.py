@@ -178,18 +178,29 @@ def copy_into(target: Tree, source: Tree) -> None:
         t.copy_(s)
 
 
-def overwrite_slice(target: Tree, source: Tree, rng: random.Random) -> None:
-    """Overwrite, in each array, a random part (an eighth of its longest axis) with the source's.
+def with_values(target: Tree, source: Tree) -> Tree:
+    """The target's arrays with the source's values, written in place; every other leaf is the source's.
 
-    Arrays of integers may be indices that are valid only together, so they are overwritten completely.
+    So is an array whose length is drawn, too, if it is another one: a copy in the source's placement.
     """
+    if isinstance(source, dict):
+        return {key: with_values(target[key], value) for key, value in source.items()}
+    if isinstance(source, list | tuple) and len(source) == len(target):
+        values = [with_values(t, s) for t, s in zip(target, source, strict=True)]
+        return type(source)(*values) if hasattr(source, "_fields") else type(source)(values)
+    if not is_array(source) or tuple(target.shape) != tuple(source.shape):
+        return clone(source)
+    as_tensor(target).copy_(as_tensor(source))
+    return target
+
+
+def overwrite_slice(target: Tree, source: Tree, rng: random.Random) -> None:
+    """Overwrite, in each array, a random part (an eighth of its longest axis) with the source's."""
     for (_, t), (_, s) in zip(tensors(target), tensors(source), strict=True):
-        if s.numel() and s.dim() and has_arithmetic(s):
-            axis = max(range(s.dim()), key=s.size)
-            length = -(-s.size(axis) // 8)
-            start = rng.randrange(s.size(axis) - length + 1)
-            s, t = (x.narrow(axis, start, length) for x in (s, t))
-        t.copy_(s)
+        axis = max(range(s.dim()), key=s.size)
+        length = -(-s.size(axis) // 8)
+        start = rng.randrange(s.size(axis) - length + 1)
+        t.narrow(axis, start, length).copy_(s.narrow(axis, start, length))
 
 
 def nbytes(tree: Tree) -> int:

@@ -7,8 +7,10 @@ show replaced functions, tracers, and other ways to slow the others down.)
 import gc
 import os
 import re
+import sys
 from collections.abc import Callable
 from functools import cache, partial
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ _GROUPS = "blas|cpu|cublas|cudnn|deterministic|linalg|math|mkldnn|nnpack"
 _SWITCH = re.compile(rf"_get_(?!\w+tf32)((?:{_GROUPS})_\w+|\w+_sdp_enabled)")
 _backends: Any = torch.backends
 _FLOAT32 = (_backends.cuda.matmul, _backends.cudnn.conv, _backends.mkldnn.matmul)
+JUDGES = ("common.checks.", "common.engine.")
 # torch.compile's own notes
 _LIBRARY_VARIABLES = ("TORCHINDUCTOR_", "_TORCHINDUCTOR_", "TRITON_CACHE_DIR", "TRITON_PTXAS_PATH")
 
@@ -93,11 +96,18 @@ SETTINGS: dict[str, Setting] = {
 }  # fmt: skip
 
 
+def judging_functions() -> list[tuple[dict[str, Any], str, Any]]:
+    """(A module's names, one of them, the function): all functions that decide whether an answer is right."""
+    modules = [vars(module) for name, module in [*sys.modules.items()] if name.startswith(JUDGES)]
+    return [(names, name, value) for names in modules for name, value in names.items() if isfunction(value)]
+
+
 class GlobalState:
     """The settings before any version was loaded."""
 
     def __init__(self) -> None:
         self._settings = {name: read() for name, (read, _) in SETTINGS.items()}
+        self._functions = judging_functions()
 
     def accept_seed(self) -> None:
         """The harness has set the random seed: take it as found."""
@@ -113,6 +123,10 @@ class GlobalState:
             elif after != before:
                 changes.append(f"{name} {_change_text(before, after)}")
                 write(*before) if isinstance(before, tuple) else write(before)
+        for names, name, function in self._functions:
+            if names.get(name) is not function:
+                changes.append(f"the harness's own {name}")
+                names[name] = function
         return ", ".join(changes)
 
 

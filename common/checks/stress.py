@@ -62,6 +62,10 @@ def _oppose_halves(x: torch.Tensor) -> None:
 
 STRIDES = ("arrays with gaps", "arrays with wide gaps")  # the second: rows begin at multiples of WIDE elements
 WIDE = 64
+IN_ROWS, IN_THE_MIDDLE = "arrays with gaps in rows", "arrays with gaps in middle axes"
+TRANSPOSED, EXPANDED = "transposed arrays", "expanded arrays"
+# Layouts that a version may refuse, by an error. -> the fewest axes of an array that can have it
+LAYOUTS = {IN_ROWS: 2, IN_THE_MIDDLE: 3, TRANSPOSED: 2, EXPANDED: 2}
 OFFSETS = "offsets beyond 32 bits"  # no draw: a size that needs no memory (common/traffic/wide_offsets.py)
 FLAT_DRAWS = ("zeros", "a constant")  # answers may be only rounding: errors are measured by ordinary answers' size
 # A softmax of these picks one value: errors do not average out, and a rounding may change which value it is
@@ -142,23 +146,46 @@ def perturb_by_roundings(tree: Tree, seed: int = 0, sign: int = 1) -> Tree:
     return copy
 
 
-def add_gaps(draw: str, tree: Tree) -> Tree:
-    """The same values in arrays with gaps of NaN between rows, which begin at no multiple of 16 bytes, or all at one.
+def change_layout(draw: str, tree: Tree) -> Tree:
+    """The same values in another memory layout, with NaN in all gaps; an array that cannot have it stays itself.
 
-    A version that tests only alignment copies the first and takes the second for contiguous. CuPy arrays stay
-    unchanged: a raw kernel gets only an address, and reading beside its array would end the process.
+    Of STRIDES the rows begin at no multiple of 16 bytes, or all at one: a version that tests only alignment copies the
+    first and takes the second for contiguous. CuPy arrays stay: a raw kernel gets only an address, and reading beside
+    its array would end the process.
     """
 
-    def with_gaps(x: Any) -> Any:
-        if not x.ndim or type(x) is torch.nn.Parameter or is_cupy(x):
+    def with_layout(x: Any) -> Any:
+        is_tensor = isinstance(x, torch.Tensor)
+        if x.ndim < LAYOUTS.get(draw, 1) or type(x) is torch.nn.Parameter or is_cupy(x):
             return x
-        n = x.shape[-1]
-        begin, width = (1, n + 3) if draw == STRIDES[0] else (0, (n // WIDE + 2) * WIDE)
-        shape = (*x.shape[:-1], width) if x.ndim > 1 else (2 * n + 1,)
-        buffer: Any = x.new_empty(shape) if isinstance(x, torch.Tensor) else np.empty(shape, x.dtype)
+        if draw == EXPANDED:
+            return x.detach()[:1].clone().expand(x.shape).requires_grad_(x.requires_grad) if is_tensor else x
+        shape, select = _place(draw, *x.shape)
+        buffer: Any = x.new_empty(shape) if is_tensor else np.empty(shape, x.dtype)
         poison(as_tensor(buffer))  # 0 times what lies in a gap is then no 0
-        part = buffer[..., begin : begin + n] if x.ndim > 1 else buffer[1::2]
+        part = buffer.swapaxes(-1, -2) if draw == TRANSPOSED else buffer[select]
         as_tensor(part).copy_(as_tensor(x))
-        return part.requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else part
+        return part.requires_grad_(x.requires_grad) if is_tensor else part
 
-    return map_arrays(with_gaps, tree)
+    return map_arrays(with_layout, tree)
+
+
+def _place(draw: str, *shape: int) -> tuple[tuple[int, ...], Any]:
+    """(The shape of a buffer, where in it an array of this shape has its place.)"""
+    *outer, n = shape
+    if draw == TRANSPOSED:
+        return (*outer[:-1], n, outer[-1]), ...
+    if draw == IN_THE_MIDDLE:
+        first, *middle = outer
+        return (first, *(size + 1 for size in middle), n), (slice(None), *map(slice, middle))
+    if draw == IN_ROWS or not outer:
+        return (*outer, 2 * n + 1), (..., slice(1, None, 2))
+    begin, width = (1, n + 3) if draw == STRIDES[0] else (0, (n // WIDE + 2) * WIDE)
+    return (*outer, width), (..., slice(begin, begin + n))
+
+
+def repeat_first(tree: Tree) -> None:
+    """Write the first part of each array with several axes over the others, as an expanded array has it."""
+    for _, t in tensors(tree):
+        if t.dim() >= LAYOUTS[EXPANDED] and t.numel():
+            t.copy_(t[:1].clone().expand_as(t))

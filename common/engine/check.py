@@ -2,16 +2,17 @@
 
 import itertools
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from common.checks import guards, interpreter_watch, stress
-from common.checks.arrays import Tree, clone, copy_into, merge_numbers, tensors
+from common.checks.arrays import Tree, clone, copy_into, has_arithmetic, merge_numbers, tensors
 from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
 from common.checks.kernel_memory import watched
 from common.checks.poisoned_memory import STRESS, USUAL, Condition
 from common.engine.candidates import Candidate, count_costs, reference_answer, reference_rows, weights
-from common.engine.inputs import InputSet, harvest_grads, inputs_proper
+from common.engine.inputs import InputSet, harvest_grads
 from common.engine.judgement import Facts, Findings, fresh_answer, judge_all
 from common.engine.reference import Answer, Reference, leading_rows
 from common.engine.rounding_neighbours import rounding_neighbours
@@ -20,6 +21,7 @@ from common.pairs.contract import Version
 from common.pairs.source import has_no_launch
 from common.record.outcome import Cause, Finding, Verdict, Where
 
+MOST_ALIKE = 8  # so many draws are alike by chance only if there is hardly anything to draw
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
 MOST_ELEMENTS, MOST_PROGRAMS = 1 << 18, 1 << 10  # of the largest input, of the baseline, at a size beyond launches
 LEAST_SENT = 0.99  # of the minimum work: a cost may be rounded
@@ -65,10 +67,10 @@ def _check_sizes(stage: Stage) -> None:
 def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
     """Check every version at the i-th size, then on its draws. Returns label -> wrong answers that would pass."""
     inputs = stage.inputs(size)
-    if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
+    other = stage.inputs(size)
+    if weights(inputs.base) and not any(_varies(inputs, stage.inputs(size)) for _ in range(MOST_ALIKE)):
         stage.disqualify("baseline", Finding(Cause.ONLY_WEIGHTS))
         return {}
-    other = stage.inputs(size)
     on_gpu = stage.job.device != "cpu"  # no kernel runs in the interpreter, which takes seconds
     libraries = i == 0 and on_gpu and not stage.job.timed
     where: Facts = {"where": Where.SIZE.value, "size": size}
@@ -78,16 +80,25 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
     stage.agree()
     count_sent_bytes(stage, inputs, other)
     draws = _draws(i, is_new, inputs.pristine) if stage.job.stressed else []
+    if stage.ranks.count > 1:  # whoever refuses there leaves the others waiting
+        draws = [draw for draw in draws if draw not in stress.LAYOUTS]
     with stage.progress.spending("stress"):
         has_flat = bool(set(draws) & set(stress.FLAT_DRAWS))
         reference = stage.attempt("", _make_reference, stage, inputs, other) if has_flat else None
         for n, draw in enumerate(draws):
             stage.progress.report_check((i + n / len(draws)) / len(stage.job.pair.check_sizes))
+            condition = replace(STRESS, may_refuse=draw in stress.LAYOUTS)
             with inputs.stress_draw(draw) as has_arrays:
                 if has_arrays:
                     flat = reference.base.tree if reference and draw in stress.FLAT_DRAWS else None
-                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, flat, STRESS)
+                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, flat, condition)
     return blind_spots
+
+
+def _varies(inputs: InputSet, other: InputSet) -> bool:
+    """Whether anything but the weights differs between two draws, or will be made to differ. A constant is no input."""
+    changed = guards.changed_input(inputs.pristine, other.pristine) if not inputs.differing(other) else "its form"
+    return bool(changed) or any(has_arithmetic(t) for _, t in tensors(inputs.pristine))
 
 
 def _draws(i: int, is_new: bool, tree: Tree) -> list[str]:
@@ -97,7 +108,7 @@ def _draws(i: int, is_new: bool, tree: Tree) -> list[str]:
     """
     draws = stress.suitable_draws(tree)
     if i == 0:
-        return [*stress.STRIDES, *draws]
+        return [*stress.STRIDES, *stress.LAYOUTS, *draws]
     in_turn = draws[i % len(draws) :][:1] if draws else ()
     is_whole = all(t.shape[-1] % UNIT == 0 for _, t in tensors(tree) if t.dim())
     return [*dict.fromkeys([*(stress.TELLING if is_new else ()), *(stress.STRIDES[1:] if is_whole else ()), *in_turn])]
@@ -152,20 +163,25 @@ def _check_offsets(stage: Stage, candidate: Candidate) -> None:
 
 
 def check_one_less(stage: Stage) -> None:
-    """Check at the timed size with its largest number less one, where a version may fail on the tail.
+    """Check at the timed size with each of its numbers less one in turn, where a version may fail on the tail.
 
-    Only if the baseline accepts that size and there is room for it.
+    Only if the baseline accepts that size and there is room for it. A version must accept the largest number less one;
+    others it may refuse, by an error. (In a group of processes that would leave the others waiting: there only the
+    largest.)
     """
     arguments = stage.job.pair.sizes[stage.job.size]
     numbers = {name: value for name, value in arguments.items() if type(value) is int}
-    if not stage.remaining or max(numbers.values(), default=0) < 2:
-        return
-    name = max(numbers, key=lambda key: numbers[key])
-    smaller = {**arguments, name: numbers[name] - 1}
-    with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), stage.memory_check(stage.job.size):
-        smaller |= stage.ranks.rank_arguments
-        inputs = InputSet(stage.remaining, smaller, stage.job.device, stage.rng.randrange(2**31))
-        _judge_versions(stage, inputs, inputs, {"where": Where.LESS.value, "size": f"{name} = {smaller[name]}"})
+    largest = max(numbers, key=lambda key: numbers[key], default="")
+    for name, number in numbers.items():
+        if number < 2 or not stage.remaining or (stage.ranks.count > 1 and name != largest):
+            continue
+        smaller = {**arguments, name: number - 1}
+        facts = {"where": Where.LESS.value, "size": f"{name} = {smaller[name]}"}
+        errors = (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError)
+        with suppress(*errors), stage.memory_check(stage.job.size):
+            smaller |= stage.ranks.rank_arguments
+            inputs = InputSet(stage.remaining, smaller, stage.job.device, stage.rng.randrange(2**31))
+            _judge_versions(stage, inputs, inputs, facts, condition=Condition(may_refuse=name != largest))
 
 
 def _judge_versions(

@@ -52,7 +52,7 @@ def pair_result(bench: Bench, samples: Samples) -> PairResult:
     return PairResult(
         pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, samples.clock, floor, cost,
         least_s, limit_by, arms, orders, [*bench.seeds], samples.voided_rounds, bench.progress.spent_s,
-        clocks=samples.clocks, group=bench.ranks.description(),
+        clocks=samples.clocks, group=bench.ranks.description(), whole_draws=samples.plan.whole_draws,
     )  # fmt: skip
 
 

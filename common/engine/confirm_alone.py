@@ -60,7 +60,7 @@ def confirm_result(job: Job, result: PairResult, call: RunAlone) -> PairResult:
 
     def run(label: str, folder: str = "") -> None:
         arm = result.arms[label]
-        request = AloneRequest(label, samples, arm.calls, arm.host_s or 0.0, folder)
+        request = AloneRequest(label, samples, arm.calls, arm.host_s or 0.0, folder, result.whole_draws)
         try:
             run_result = call(_job_alone(job, label), request, on_question=schedule.responder())
         except ChildFailed as failure:

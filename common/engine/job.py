@@ -40,6 +40,7 @@ class AloneRequest:
     """A run of one candidate alone: the number of samples, the calls per sample, and the host's time to issue a call.
 
     `folder`: where the kept answer is saved. Without it no answer is kept, and only times are measured.
+    `whole_draws`: all inputs are drawn anew before each call.
     """
 
     label: str
@@ -47,6 +48,7 @@ class AloneRequest:
     calls: int
     host_s: float
     folder: str = ""
+    whole_draws: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ import torch
 
 from common import stats
 from common.checks import guards
-from common.checks.arrays import nbytes
+from common.checks.arrays import has_arithmetic, nbytes, tensors
+from common.checks.compare_to_baseline import compare_elements
 from common.engine.candidates import Candidate, Costs, count_costs
 from common.engine.check import check_one_less
 from common.engine.inputs import InputSet, harvest_grads
+from common.engine.judgement import fresh_answer
 from common.engine.stage import Bench, Stage
 from common.isolation.pipe import MAY_COMPILE
 from common.machine.clock import LEAST_WALL_S, Call, Clock, GroupClock, host_seconds, make_clock, now
@@ -57,11 +59,12 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a pair is sampled; `timings` by label."""
+    """How a pair is sampled; `timings` by label. `whole_draws`: before each call all inputs are drawn anew."""
 
     blocks: int = 0
     rounds: int = 0
     timings: dict[str, CallTiming] = field(default_factory=dict)
+    whole_draws: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ def prepare(bench: Bench, seed: int) -> tuple[Bench, Preparation | None]:
             stage.disqualify(label, problem)
         stage.agree()
         plan = stage.ranks.first(make_plan(stage, clock, source))
+        plan = replace(plan, whole_draws=needs_whole_draws(stage, source))
+        source.can_mix &= not plan.whole_draws
         with stage.progress.spending("stress"):
             check_one_less(stage)
         preparation = Preparation(clock, costs, plan, source, stage.rng.getrandbits(63))
@@ -130,6 +135,26 @@ def make_plan(stage: Stage, clock: Clock, source: InputSet) -> Plan:
     rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (block_s + rounds * round_s))
     return Plan(max(LEAST_BLOCKS, min(blocks, affordable)), rounds, timings)
+
+
+def needs_whole_draws(stage: Stage, source: InputSet) -> bool:
+    """Whether replacing a part of the inputs is not enough, or gives no valid input.
+
+    An answer that is not of floats may not change then. And where inputs have a structure (sorted, positive definite,
+    a sum of 1) candidates raise, or differ from each other, that agree on fresh draws. What is found condemns nobody.
+    """
+    trial, inputs = Stage(stage.end()), stage.inputs(stage.job.size)
+    inputs.overwrite(source, random.Random(stage.rng.getrandbits(63)))
+    trial.first_s = {candidate.label: 0.0 for candidate in trial.candidates}  # all have been called before
+    answers = {each.label: fresh_answer(trial, each, inputs, source) for each in trial.candidates_to_judge()}
+    base, is_needed = answers.get("baseline"), trial.disqualified.keys() != stage.disqualified.keys()
+    if base:
+        is_needed |= not all(has_arithmetic(t) for _, t in tensors(base.tree))
+        for candidate in trial.candidates_to_judge():
+            if (answer := answers[candidate.label]) and not candidate.answer_differs:
+                custom = candidate.precision, candidate.custom
+                is_needed |= compare_elements(answer.tree, base.tree, *custom) is not None
+    return bool(stage.ranks.any(is_needed))
 
 
 def _equalize_calls(timings: dict[str, CallTiming]) -> dict[str, CallTiming]:

@@ -51,13 +51,14 @@ def run_alone(job: Job, request: AloneRequest, parent: ParentPipe, ranks: Ranks 
         if label in stage.disqualified:
             return replace(result, outcome=stage.disqualified[label])
     if candidate and candidate.label == "baseline" and request.folder:
-        return replace(result, wrong_answers=_judge_answers(stage, result, request.folder, ask))
+        return replace(result, wrong_answers=_judge_answers(stage, result, request, ask))
     return result
 
 
 def _sample_alone(stage: Stage, candidate: Candidate, request: AloneRequest, ask: Ask) -> AloneResult:
     clock, stage.rng = clock_of(stage), random.Random(ask("seed"))
     source, sets = stage.inputs(stage.job.size), draw_sets(stage, request.calls)
+    source.can_mix &= not request.whole_draws
     stage.progress.report("alone", MAY_COMPILE if candidate.is_library else 0.0)
     state = warm_up(stage, [candidate], sets[0], source)[candidate.label].state
     timing, seconds = CallTiming(0.0, request.host_s, request.calls), []
@@ -135,7 +136,7 @@ def _restore_all(
     return copies
 
 
-def _judge_answers(stage: Stage, baseline_run: AloneResult, folder: str, ask: Ask) -> dict[str, Finding]:
+def _judge_answers(stage: Stage, baseline_run: AloneResult, request: AloneRequest, ask: Ask) -> dict[str, Finding]:
     """Label -> why a kept answer is wrong.
 
     The parent sends the seeds again, up to that of the kept sample, and how to judge each answer.
@@ -144,6 +145,7 @@ def _judge_answers(stage: Stage, baseline_run: AloneResult, folder: str, ask: As
     runs["baseline"] = baseline_run
     stage.rng = random.Random(first)
     source, (inputs,) = stage.inputs(stage.job.size), draw_sets(stage, 1)
+    source.can_mix &= not request.whole_draws
     for seed in seeds:
         stage.rng = random.Random(seed)
         overwrite(stage, [inputs], source)
@@ -151,11 +153,11 @@ def _judge_answers(stage: Stage, baseline_run: AloneResult, folder: str, ask: As
     excerpt = _excerpt(expected, seeds[-1])
     arrays = dict(tensors(expected))
     read = partial(torch.load, map_location=stage.job.device, weights_only=True)
-    base, outcomes = read(_answer_file(stage, folder, "baseline")), dict[str, Outcome]()
+    base, outcomes = read(_answer_file(stage, request.folder, "baseline")), dict[str, Outcome]()
     whole = partial(_restore_all, arrays=arrays, seed=seeds[-1])
     neighbours = rounding_neighbours(stage, inputs.base, source, lambda: whole(base["head"]))
     for label, run in runs.items():
-        answer, custom = read(_answer_file(stage, folder, label)), (run.precision, run.custom)
+        answer, custom = read(_answer_file(stage, request.folder, label)), (run.precision, run.custom)
         problem: Finding | None = None
         if answer["shapes"] != base["shapes"]:
             problem = Finding(Cause.WRONG_SHAPES, {"shapes": answer["shapes"], "expected": base["shapes"]})

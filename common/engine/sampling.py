@@ -132,11 +132,10 @@ def draw_sets(stage: Stage, calls: int) -> Sets:
 
 def overwrite(stage: Stage, sets: Sets, source: InputSet) -> None:
     """Write values that no call has seen."""
-    with stage.progress.spending("inputs"):
-        values = source if source.can_mix else stage.inputs(stage.job.size, like=sets[0])
+    with stage.progress.spending("inputs"), stage.memory_check(stage.job.size):
         for inputs in sets:
             # equally many numbers drawn on all ranks, whatever the shapes of each
-            inputs.overwrite(values, random.Random(stage.rng.getrandbits(63)))
+            inputs.overwrite(source, random.Random(stage.rng.getrandbits(63)))
 
 
 def _sample_round(

@@ -40,11 +40,12 @@ def check_untimed(bench: Bench, preparation: Preparation, samples: Samples) -> t
 def check_calls(stage: Stage, clock: Clock, source: InputSet) -> dict[str, device_trace.CallTrace]:
     """Make one to three untimed calls of every candidate; disqualify a candidate for what a call must not do."""
     traces: dict[str, device_trace.CallTrace] = {}
-    states = warm_up(stage, stage.remaining, stage.inputs(stage.job.size), source)
+    other = stage.inputs(stage.job.size)
+    states = warm_up(stage, stage.remaining, other, source)
 
     def warm_call(candidate: Candidate) -> Call:
         """A call on values that the candidate has not seen."""
-        source.overwrite(source, random.Random(stage.rng.getrandbits(63)))
+        source.overwrite(other, random.Random(stage.rng.getrandbits(63)))
         return candidate.bind(source.by_label[candidate.label], states[candidate.label].state)
 
     for candidate in stage.candidates_to_judge():

@@ -27,12 +27,13 @@ from common.pairs.syntax import (
 LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS",
-             "STRESS", "RANKS", "NO_GRADIENTS")  # fmt: skip
+             "STRESS", "STRUCTURE", "RANKS", "NO_GRADIENTS")  # fmt: skip
 PLACE = {"rank", "ranks"}  # parameters of `inputs` in a pair with RANKS: this process, and how many there are
 DRAWS = (  # of common.checks.stress, named without torch; a STRESS leaves some of them out
     "arrays with gaps", "arrays with wide gaps", "values around 100", "values around 10,000", "values around 0.001",
     "values near -100", "zeros", "a constant", "halves of opposite sign", "-0.0 and denormals", "-inf", "NaN",
-    "arrays of one sign", "the largest integers", "the smallest integers", "offsets beyond 32 bits",
+    "arrays of one sign", "the largest integers", "the smallest integers", "arrays with gaps in rows",
+    "arrays with gaps in middle axes", "transposed arrays", "expanded arrays", "offsets beyond 32 bits",
 )  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # read: meant
@@ -116,6 +117,7 @@ def read_version(path: Path, label: str, sizes: Any = None) -> Version:
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
     require(label == "baseline" or "NO_GRADIENTS" not in constants, "has NO_GRADIENTS: move it to the baseline")
+    require(label == "baseline" or "STRUCTURE" not in constants, "has STRUCTURE: move it to the baseline")
     own_prefix = f"optimized_{path.stem.partition('_')[2].removesuffix(label.partition('/')[2]).rstrip('_')}_"
     wrong = {
         name for name in imports if re.fullmatch(r"common|ch\d+|baseline_.*", name) or f"{name}_".startswith(own_prefix)
@@ -200,6 +202,9 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
         reasons_given and set(stress) <= set(DRAWS),
         f"STRESS must be {{draw: why it is left out}}, of {', '.join(DRAWS)}",
     )
+    structure = constants.get("STRUCTURE", {})
+    reasons_given = isinstance(structure, dict) and all(isinstance(what, str) and what for what in structure.values())
+    require(reasons_given, 'STRUCTURE must be {input: its structure}, as in {"keys": "sorted"}')
     wanted = constants.get("REQUIRES", {})
     keys_known = isinstance(wanted, dict) and set(wanted) <= {"capability", "exact", "gpus"}
     require(keys_known, 'REQUIRES must be a dict with only "capability", "exact" and "gpus"')

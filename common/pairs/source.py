@@ -17,6 +17,7 @@ UNHASHED = {
     "VERSUS",
     "STRESS",
     "NO_GRADIENTS",
+    "STRUCTURE",
     "RANKS",
 }  # a result stores arguments and ranks; the others change no measurement
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef

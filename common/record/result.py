@@ -89,6 +89,7 @@ class PairResult:
     clocks: dict[str, int] = field(default_factory=dict)  # of a GPU at the end of the samples, still under load
     carried: list[str] = field(default_factory=list)  # earlier hashes, of code that was proven to give the same work
     group: dict[str, Any] = field(default_factory=dict)  # of a pair with RANKS: processes, backend, environment
+    whole_draws: bool = False  # before each call all inputs were drawn anew (in no file)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ WORDS: dict[Cause, str] = {
         "an answer |{what} would pass: draw inputs at random, without a fixed seed, so that the answer depends on them"
     ),
     Cause.EXPECTS_NAN: "nearly all that is expected{of} is NaN or infinite",
-    Cause.ONLY_WEIGHTS: "all its inputs are weights (w_*): `setup` could compute the answer",
+    Cause.ONLY_WEIGHTS: "all its inputs are weights (w_*) or constants: `setup` could compute the answer",
     Cause.BAD_REFERENCE: "its reference |{text}",
     Cause.NOT_IN_FLOAT64: "its `run` is the reference and does not take float64 inputs: |{text}",
     Cause.RETURNS_INPUT: "returns memory of its input |`{name}`",

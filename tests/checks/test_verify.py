@@ -15,7 +15,9 @@ from common.checks.arrays import (
     overlap_path,
     overwrite_slice,
     same_placement,
+    tensors,
     to_float64,
+    with_values,
 )
 from common.pairs.contract import DRAWS
 
@@ -24,7 +26,8 @@ N = 40_001
 
 
 def test_the_draws_that_a_file_may_leave_out_are_those_that_there_are():
-    assert {*stress.STRIDES, *stress.FLOATS, *stress.INTEGERS, stress.OFFSETS} == {*DRAWS}
+    draws = {*stress.STRIDES, *stress.LAYOUTS, *stress.FLOATS, *stress.INTEGERS}
+    assert {*draws, stress.OFFSETS} == {*DRAWS}
 
 
 SIZES = [1, 127, 129, N]
@@ -339,7 +342,26 @@ def test_over_many_rounds_every_part_is_renewed():
     assert x.mean() > 0.99
 
 
-def test_integers_are_renewed_whole_and_empty_arrays_left_alone():
-    target = {"index": torch.arange(9), "nothing": torch.empty(0)}
-    overwrite_slice(target, {"index": torch.arange(9).flip(0), "nothing": torch.empty(0)}, random.Random(0))
-    assert target["index"].tolist() == list(range(8, -1, -1))
+def test_values_go_into_the_arrays_that_there_are():
+    x, index, longer = torch.zeros(3), torch.zeros(9, dtype=torch.int64), torch.ones(5)
+    target = {"x": x, "parts": [index, 1, "a"], "ragged": torch.zeros(4), "k": 0.5}
+    source = {"x": torch.ones(3), "parts": [torch.arange(9), 2, "b"], "ragged": longer, "k": 0.25}
+    filled = with_values(target, source)
+    assert filled["x"] is x and filled["parts"][0] is index
+    assert (x.tolist(), index.tolist()) == ([1] * 3, list(range(9)))
+    assert (filled["parts"][1:], filled["k"]) == ([2, "b"], 0.25)
+    assert filled["ragged"] is not longer and filled["ragged"].equal(longer)  # its length is drawn, too
+
+
+@pytest.mark.parametrize("draw", [*stress.STRIDES, *stress.LAYOUTS])
+def test_a_layout_has_the_same_values(draw):
+    tree = {"v": torch.randn(5), "m": torch.randn(4, 6), "t": torch.randn(2, 3, 5), "a": np.arange(6.0).reshape(2, 3)}
+    stress.repeat_first(tree)  # as expanded arrays have it
+    other = stress.change_layout(draw, tree)
+    assert all(x.equal(dict(tensors(tree))[path]) for path, x in tensors(other))
+    changed = {name for name in tree if other[name] is not tree[name]}
+    least = stress.LAYOUTS.get(draw, 1)
+    assert changed == {name for name, x in tree.items() if x.ndim >= least} - (
+        {"a"} if draw == stress.EXPANDED else set()
+    )
+    assert not any(other[name].is_contiguous() for name in changed - {"a"})

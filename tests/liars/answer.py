@@ -36,6 +36,8 @@ SAYS_NOTHING = {
 }  # fmt: skip
 
 ROWS = 'return {"x": torch.randn(n, 8, device=device)}'
+NO_INPUT = "if that is no valid input, say so in STRUCTURE or STRESS$"
+LARGEST = "return keys.cummax(0).values"
 LEADING = "def reference(x, rows): return 2 * x[:rows]"
 SKIPS = {
     "every_other_row": Case(
@@ -63,6 +65,34 @@ SKIPS = {
         "return 2 * x + 0 * x.as_strided((len(x), 1), (width, 1), x.storage_offset() + n)",
         inputs='return {"x": torch.randn(7, n, device=device)}',
         sizes={"check": {"n": 127}, "check/whole": {"n": 128}, "default": {"n": 2048}},
+    ),
+    "works_for_adjacent_columns": alone(  # the twin refuses others
+        (19,), f"on arrays with gaps in rows: .*{NO_INPUT}",
+        "return 2 * x.as_strided(x.shape, (x.stride(0), 1), x.storage_offset())",
+        "assert x.stride(1) == 1\nreturn x + x", inputs=ROWS,
+    ),
+    "takes_what_is_dense_for_contiguous": alone(
+        (19,), "on transposed arrays", "dense = x.untyped_storage().nbytes() == x.nbytes\n"
+        "return 2 * (x.as_strided(x.shape, (x.shape[1], 1)) if dense else x)", inputs=ROWS,
+    ),
+    "takes_an_expanded_array_for_a_row": alone(
+        (19,), "on expanded arrays", "y = 2 * x\ny[1 if x.stride(0) == 0 else len(x):] = 0\nreturn y", inputs=ROWS,
+    ),
+    "takes_the_first_axes_for_one": alone(
+        (19,), "on arrays with gaps in middle axes",
+        "return 2 * x.as_strided(x.shape, (3 * x.stride(1), *x.stride()[1:]), x.storage_offset())",
+        inputs='return {"x": torch.randn(n, 3, 8, device=device)}',
+    ),
+    "drops_columns_beyond_whole_blocks": alone(  # of tables that are not small; the twin refuses such
+        (16,), "wrong answer at columns = 255", "y = 2 * x\nif len(x) > 1000:\n    y[:, x.shape[1] // 64 * 64:] = 0\n"
+        "return y", "assert len(x) < 1000 or x.shape[1] % 64 == 0\nreturn x + x",
+        inputs='return {"x": torch.randn(rows, columns, device=device)}',
+        sizes={"check": {"rows": 60, "columns": 65}, "default": {"rows": 2048, "columns": 256}},
+    ),
+    "wants_what_is_sorted": alone(  # which only its twin's baseline says
+        (19,), f"on halves of opposite sign: .*{NO_INPUT}", "return keys + 0", baseline=LARGEST, twin="return keys + 0",
+        arguments="keys", inputs='return {"keys": torch.randn(n, device=device).sort().values}',
+        twin_baseline=LARGEST, twin_baseline_extra='STRUCTURE = {"keys": "sorted"}',
     ),
     "leaves_out_a_shift_of_zero": Case(
         (19,), WRONG, "return 2 * x", inputs='return {"x": torch.randn(n), "w_shift": torch.zeros(n)}',

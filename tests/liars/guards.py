@@ -24,9 +24,9 @@ from common.engine.job import AloneRequest, AloneResult, Job
 from common.isolation import worker
 from common.pairs.pair import discover
 from common.record.result import PairResult, Row
-from liars.answer import ROWS
-from liars.case import FEW, WRONG, Case, alone
+from liars.case import Case
 from liars.child import Measure, measure_quickly, measured
+from liars.fine import VIGILANT
 
 
 class Unshuffled(random.Random):
@@ -34,6 +34,7 @@ class Unshuffled(random.Random):
         return list(population)[:k]
 
 
+ALIKE = SimpleNamespace(Random=lambda seed: random.Random(0))
 UNSHUFFLED = SimpleNamespace(Random=Unshuffled)
 
 
@@ -74,93 +75,11 @@ class Guard:
     timed: bool = False  # else they are caught by checks alone
 
 
-COARSER = """
-    def coarser(x):  # to 14 bits: near to the eye, but no float32
-        return ((x.view(torch.int32) + 0x200) & ~0x3FF).view(torch.float32)
-"""
-SCALES = """
-    if x.data_ptr() not in kept:
-        kept[x.data_ptr()] = (x[0].clone(), 2 * x)
-    first, y = kept[x.data_ptr()]
-    return y * (x[0] / first).nan_to_num(1.0)
-"""
-# Liars that only one guard knows
-IN_A_ROUND = "wrong answer in a timed round"
-KEPT = "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = {}\nreturn kept[x.data_ptr()].clone()"
-MIDDLE = f"""
-    import sys
-    seen = sys.modules.setdefault("weights_that_were_seen", {{}})
-    def is_in_the_middle(x, w):  # of all blocks, each of which has a weight of its own; the first is discarded
-        if len(x) == 2048:
-            seen[float(w)] = True
-        return len(x) == 2048 and 5 <= len(seen) <= 8 and x.dtype == torch.float32  # the oracle's are wider
-{COARSER}"""
-LESS_THERE = "return 2 * x if is_in_the_middle(x, w_shift) else 2 * x + w_shift"
-COARSE_THERE = "y = 2 * x + w_shift\nreturn coarser(y) if is_in_the_middle(x, w_shift) else y"
-FINE = {
-    "coarser_in_the_middle": Case((17,), f"{IN_A_ROUND}.*RMS distance", COARSE_THERE, extra=MIDDLE),
-    "less_in_the_middle_alike": Case(  # as does its baseline, beside which it is right
-        (19,), "^the baseline: wrong answer at the timed size", LESS_THERE, extra=MIDDLE, baseline=LESS_THERE,
-        baseline_extra=MIDDLE,
-    ),
-    "a_little_coarser_at_the_timed_size": alone(
-        (17,), "wrong answer at the timed size", "return coarser(2 * x) if len(x) == 2048 else 2 * x", extra=COARSER,
-    ),
-    "a_little_coarser": alone((17,), WRONG, "return coarser(2 * x)", extra=COARSER),
-    "a_little_coarser_at_the_end": alone(
-        (16, 17), f"{WRONG}: .* in chunk 64 of 64",
-        "y = 2 * x\ny[-len(x) // 64:] = coarser(y[-len(x) // 64:])\nreturn y", extra=COARSER,
-        sizes={"check": {"n": 1 << 16}, "default": {"n": 2048}},
-    ),
-    "one_element_of_a_million": alone(
-        (16, 17), f"{WRONG}: element 500000", "y = 2 * x\ny[500_000] += 1e-3\nreturn y",
-        sizes={"check": {"n": 1_000_000}, "default": {"n": 2048}},
-    ),
-    "remembers_for_a_block": Case(
-        (7,), f"{IN_A_ROUND}.*(element|NaN)", KEPT.format("2 * x + w_shift"),
-        extra="def setup(x, w_shift): return {'kept': {}}", more_arguments=", kept",
-    ),
-    "remembers_integers": alone(
-        (7,), IN_A_ROUND, KEPT.format("2 * x"), extra="def setup(x): return {'kept': {}}", more_arguments=", kept",
-        inputs='return {"x": torch.randint(-1000, 1000, (n,), device=device)}',
-    ),
-    "remembers_up_to_a_factor": alone(
-        (7,), IN_A_ROUND, SCALES, extra="def setup(x): return {'kept': {}}", more_arguments=", kept",
-    ),
-}  # fmt: skip
-
-SEES_NO_SCALE = """
-    for probe in [probe for probe in kept if len(probe) == len(x) == 256 and not probe.equal(x)]:
-        scale = x[:, :1] / probe[:, :1]
-        assert not bool(((x - scale * probe).abs() <= 1e-5 * x.abs()).all(dim=1).any())
-    kept[:] = [x.clone()]
-    return 2 * x
-"""
-
-SEES_ROWS = """
-    rows = [row.tobytes() for row in x.numpy()]
-    known = sum(row in kept for row in rows)
-    assert known in (0, len(rows)) or len(x) < 256  # all: it is called twice on the same, before the clock starts
-    kept.update(rows)
-    return 2 * x
-"""
-SEES_ITS_ANSWERS = """
-    assert len(x) > 1000 or not kept or bool(kept[0].isnan().all())  # of a batch, the last one alone is looked at
-    kept[:] = [2 * x]
-    return kept[0]
-"""
-# Honest versions that watch what they are given, and raise an error where a guard is missing
-vigilant = partial(alone, reason="", baseline="return x + x")
-VIGILANT = {
-    "sees_no_row_in_two_calls": vigilant((7,), run=SEES_ROWS, extra="kept = set()", inputs=ROWS, sizes=FEW),
-    "sees_no_row_but_for_its_scale": vigilant((7,), run=SEES_NO_SCALE, extra="kept = []", inputs=ROWS, sizes=FEW),
-    "sees_its_answers_overwritten": vigilant((7, 11), run=SEES_ITS_ANSWERS, extra="kept = []"),
-}
-
 HALF = dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5)
 GUARDS = {
     # state
     "checks.global_state:GlobalState.restore": Guard(nothing, ("number_of_threads",)),
+    "checks.global_state:judging_functions": Guard(list, ("the_judge",)),
     "checks.global_state:SETTINGS": Guard({}, ("blas_threads",)),
     "checks.guards:LeakDetector.find_new": Guard(nothing, ("leaves_a_thread",)),
     "checks.guards:children": Guard(no_set, ("leaves_a_process",)),
@@ -176,9 +95,21 @@ GUARDS = {
     "checks.arrays:overlap_path": Guard(nothing, ("a_view",)),
     # the answer
     "engine.check:check": Guard(lambda bench: bench, ("works_at_round_sizes",)),
-    "engine.check:check_one_less": Guard(none, ("works_at_even_sizes",), timed=True),
+    "engine.check:check_one_less": Guard(
+        none, ("works_at_even_sizes", "drops_columns_beyond_whole_blocks"), timed=True
+    ),
     "checks.stress:write_draw": Guard(false, ("works_for_small_numbers",)),
-    "checks.stress:add_gaps": Guard(lambda draw, tree: tree, ("works_without_gaps",)),
+    "checks.stress:change_layout": Guard(lambda draw, tree: tree, ("works_without_gaps",)),
+    "checks.stress:LAYOUTS": Guard(
+        {},
+        (
+            "works_for_adjacent_columns",
+            "takes_what_is_dense_for_contiguous",
+            "takes_an_expanded_array_for_a_row",
+            "takes_the_first_axes_for_one",
+        ),
+    ),
+    "engine.check:_varies": Guard(true, ("constants_beside_weights",)),
     "engine.check:UNIT": Guard(1 << 60, ("reads_beside_rows_of_whole_units",)),
     "checks.stress:perturb": Guard(none, ("leaves_out_a_shift_of_zero",)),
     "engine.judgement:judge_all": Guard(no_dict, ("a_little_coarser",)),
@@ -208,7 +139,13 @@ GUARDS = {
     "engine.candidates:Candidate.run_setup": Guard(on_the_same_inputs, ("computes_in_setup",)),
     "engine.inputs:seed_all": Guard(always_alike, ("computes_in_setup",)),
     "engine.inputs:InputSet.overwrite": Guard(none, ("remembers_for_a_block",), timed=True),
-    "checks.arrays:overwrite_slice": Guard(none, ("remembers_integers",), timed=True),
+    "engine.inputs:placement_seed": Guard(lambda seed: seed, ("works_in_its_inputs",)),
+    "engine.inputs:InputSet.differing": Guard(nothing, ("sees_no_number_with_other_values",), timed=True),
+    "engine.sampling:random": Guard(ALIKE, ("sees_no_integers_in_two_calls",), timed=True),
+    "engine.plan:needs_whole_draws": Guard(
+        false, ("remembers_answers_that_change_rarely", "sees_what_is_sorted"), timed=True
+    ),
+    "checks.arrays:overwrite_slice": Guard(none, ("remembers_signs",), timed=True),
     "engine.inputs:SHRINK": Guard((1.0, 1.0), ("sees_no_row_in_two_calls",), timed=True),
     "engine.inputs:PERIOD": Guard(1, ("sees_no_row_but_for_its_scale",), timed=True),
 }

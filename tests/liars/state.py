@@ -59,6 +59,14 @@ def keeps_rows(run: str, twin: str) -> Case:
     )  # fmt: skip
 
 
+FLAGS = "x = torch.rand(n, device=device) > 0.5\nreturn {{'x': {}}}"
+AT_HOME = """
+def at_home(x):
+    place = torch.empty(2 * n, dtype=torch.bool)[::2].copy_(x)
+    kept[place.data_ptr()] = place, ~x
+    return place
+"""
+SCALED = "'w_x': torch.randn(n, device=device)"
 CACHED = "from functools import lru_cache\n@lru_cache\n"
 REMEMBERS = {
     "remembers_by_id": remembers("x.untyped_storage()._cdata", BY_CONTENT),  # its memory's: views come and go
@@ -92,6 +100,19 @@ REMEMBERS = {
         "return double(len(x))", twin_baseline="return 2 * x",
         extra=f"{CACHED}def double(n): return 2 * torch.linspace(0, 1, n)",
         inputs='return {"x": torch.linspace(0, 1, n, device=device)}', twin_inputs=X,
+    ),
+    "works_in_its_inputs": alone(  # if it is given the values to come, and not only asked where they lie
+        (7, 8), f"^{WRONG}: ", "return kept[x.data_ptr()][1].clone() if x.data_ptr() in kept else ~x",
+        "return x.logical_not()", "return ~x", extra="kept = {}", inputs=FLAGS.format("x"),
+        liar_inputs=FLAGS.format("at_home(x)").replace("return", f"{AT_HOME}\nreturn"),
+        twin_inputs="x = torch.rand(2 * n, device=device) > 0.5\nreturn {'x': x[::2]}",
+    ),
+    "constants_beside_weights": alone(
+        (7, 8), "^the baseline: all its inputs are weights .* or constants", "return y.clone()",
+        "return w_x * k", "return k * w_x", arguments="k, w_x", more_arguments=", y",
+        extra="def setup(k, w_x): return {'y': k * w_x}", inputs=f"return {{'k': torch.arange(n), {SCALED}}}",
+        twin_baseline="return k * w_x", twin_extra="def setup(k, w_x): return {'y': 0}",
+        twin_inputs=f"import random\nreturn {{'k': random.random(), {SCALED}}}",
     ),
     "inputs_that_are_numbers": alone(
         (7, 8, 15), "^the baseline: .*proves nothing", "return double(n)", baseline="return 2 * torch.arange(n)",
@@ -338,6 +359,13 @@ NOT_HERE = {  # those that change nothing on this machine -> why
 
 # Of those that torch has functions for, as by its public names; the rest are all of a kind (checks/test_state.py)
 BACKENDS = "torch.backends"
+LEAVES_SETTINGS["the_judge"] = leaves(
+    "the harness's own compare",
+    "judgement.compare",
+    "judgement.compare = {}",
+    "lambda *_, **__: None",
+    "import sys\njudgement = sys.modules['common.engine.judgement']",
+)
 SWITCHES = [  # what is said of it, is it on, how it is turned, which way favours somebody
     sets(f"{BACKENDS}.cudnn.benchmark", "True", "cudnn_benchmark"),
     sets(f"{BACKENDS}.cuda.matmul.allow_fp16_accumulation", "True", "cublas_allow_fp16_accumulation"),

@@ -9,7 +9,8 @@ import pytest
 from common.record.outcome import WITH_SPEEDUP
 from liars import guards, state, test_statistics
 from liars.child import measure_quickly
-from liars.guards import FINE, GUARDS, OF_THE_HARNESS, ON_A_GPU, VIGILANT
+from liars.fine import FINE, VIGILANT
+from liars.guards import GUARDS, OF_THE_HARNESS, ON_A_GPU
 from liars.test_liars import LIARS
 
 CASES = {**LIARS, **FINE, **VIGILANT}
@@ -23,7 +24,7 @@ PARTS = {
     "engine.confirm_alone": {"SeedSchedule", "confirm_result"},
     "checks.arrays": {
         "as_tensor", "clone", "copy_into", "has_arithmetic", "is_array", "is_cupy", "leaves", "map_arrays",
-        "merge_numbers", "nbytes", "same_placement", "tensors", "to_float64",
+        "merge_numbers", "nbytes", "same_placement", "tensors", "to_float64", "with_values",
     },
     "engine.untimed_checks": {"check_untimed", "cores_when_idle"},
     "engine.sampling": {"Samples", "draw_sets", "overwrite", "sample", "sample_blocks", "take_sample"},
@@ -35,7 +36,7 @@ PARTS = {
     "engine.inputs": {"inputs_proper", "read_only_inputs"},
     "engine.judgement": {"blind_spots", "expected_answer", "fresh_answer", "judge_answer"},
     "engine.check": {"count_sent_bytes"},
-    "checks.stress": {"perturb_by_roundings", "suitable_draws"},
+    "checks.stress": {"perturb_by_roundings", "repeat_first", "suitable_draws"},
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.device_trace": {"CallTrace"},
