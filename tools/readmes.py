@@ -20,7 +20,7 @@ from common.pairs.source import source_hash
 from common.record import files, store
 from common.record.record_file import combine_records
 from common.record.result import PairResult
-from common.show import quoted_figures, second_gpu_page, summary
+from common.show import quoted_figures, second_gpu_page, summary, ways_out
 from common.show.formats import binary
 from common.show.layout import markdown_table
 from common.show.tables import NOTHING, link, origin
@@ -31,6 +31,8 @@ MARKER = "<!-- results of {} from recorded/: make readme -->"
 HARDWARE = "<!-- hardware from recorded/: make readme -->"
 MEMORY = "<!-- peak memory of {} from recorded/: make readme -->"
 CALIBRATION = "<!-- calibration from recorded/: make readme -->"
+WAYS_OUT = "<!-- ways out from common/show/ways_out.py: make readme -->"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 END, PAIRS_END = "<!-- end of results -->", "<!-- end of pairs -->"
 SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
 
@@ -41,6 +43,7 @@ def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
         PAIRS_OF: _table_of_pairs,
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
+        WAYS_OUT: ways_out.markdown,
         HARDWARE: lambda: sheet_text.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
             checks.FORMAT.load_all(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
@@ -141,7 +144,7 @@ def run(args: Namespace) -> int:
     for path in useless:
         path.unlink()
         print(f"removed: {path.relative_to(ROOT)}")
-    texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in readmes()}
+    texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in [*readmes(), CONTRIBUTING]}
     if not useless + [path for path, text in texts.items() if _write_changed(path, text)]:
         print("nothing changed")
     for problem in problems.values():

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 Tree = Any
+LONG_LIST = 64  # entries
 
 
 def is_cupy(x: Any) -> bool:
@@ -121,6 +122,17 @@ def clone(tree: Tree) -> Tree:
         return torch.empty_like(x, pin_memory=x.device.type == "cpu" and x.is_pinned()).copy_(x.detach())
 
     return map_arrays(copy, tree)
+
+
+def merge_numbers(tree: Tree) -> Tree:
+    """A long list of single numbers, each an array, as one array: to handle each takes too long."""
+    if isinstance(tree, dict):
+        return {key: merge_numbers(value) for key, value in tree.items()}
+    if not isinstance(tree, list | tuple) or len(tree) < LONG_LIST:
+        return tree
+    kinds = {(type(x), getattr(x, "dtype", None), getattr(x, "device", None), getattr(x, "ndim", 1)) for x in tree}
+    ((kind, _, _, axes), *others) = kinds
+    return torch.stack([*tree]) if kind is torch.Tensor and axes == 0 and not others else tree
 
 
 def to_float64(tree: Tree) -> Tree:

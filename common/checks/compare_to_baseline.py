@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 
 from common.checks.arrays import Tree, has_arithmetic, tensors
-from common.checks.compare_to_reference import BLOCK, compare, compare_forms
+from common.checks.compare_to_reference import BLOCK, LEAST_CHUNK, compare, compare_forms
 from common.checks.tolerance import Custom, Tolerance
 from common.record.outcome import Cause, Finding
 
@@ -58,7 +58,7 @@ def drift(out: Tree, base: Tree, error: Errors, precision: str = "", custom: Cus
     models = dict(tensors(base))
     for path, value in tensors(out):
         tolerance = Tolerance.for_dtype(value.dtype, precision, custom)
-        if tolerance.precision and path in error:
+        if tolerance.precision and path in error and value.numel() >= LEAST_CHUNK:  # sums of fewer may cancel by chance
             accepted = MORE_RMS * max(tolerance.times * error[path].rms, tolerance.floor) + error[path].rms
             if (distance := _distance(value, models[path]).rms) > accepted:
                 facts = {"distance": distance, "accepted": accepted, "precision": tolerance.precision}

@@ -17,6 +17,7 @@ from common.checks.tolerance import Custom, Tolerance
 from common.record.outcome import Cause, Finding
 
 WRONG, MOST_WRONG = 0.5, 0.01  # off by half of their own size; the share of such values that rounding may cause
+SMALL_VALUES = 2  # times a relative RMS error: the share of normal values of which it is half, rounded up
 CHUNKS, ALL_CHUNKS = 64, 512  # of an array; of an answer of many arrays, each of which has at least one
 LEAST_CHUNK = 256  # values: fewer do not give a stable RMS
 LEAST_FINITE, SAMPLE_SIZE = 0.01, 1 << 18  # the least finite part of an answer; how many values to estimate it from
@@ -140,7 +141,7 @@ def _compare_values(
         if float(excess.max()) > tolerance.atol * max(compared[-1].scale, least):
             at = int(excess.argmax())
             facts = {"index": start + at, "of": out.numel(), "got": float(values[0][at]), "expected": float(ref[at])}
-            return Finding(Cause.WRONG_ELEMENT, facts)
+            return Finding(Cause.WRONG_ELEMENT, facts | ({"narrow": True} if tolerance.is_narrow else {}))
         models += [_chunk(error, size, out.dtype) for error in errors[1:]]
     return _compare_chunks(compared, models, tolerance) if models else None
 
@@ -168,14 +169,14 @@ def _compare_chunks(chunks: list[Chunk], base: list[Chunk], tolerance: Tolerance
     scale, base_error = (math.sqrt(np.average(np.square(part), weights=counts)) for part in (scales, errors))
     total = sum(counts)
     wrong, base_wrong = (sum(chunk.wrong for chunk in part) / total for part in (chunks, base))
-    if wrong > MOST_WRONG + 10 * base_wrong:
+    if wrong > max(MOST_WRONG, SMALL_VALUES * tolerance.floor) + 10 * base_wrong:
         return Finding(Cause.WRONG_SHARE, {"share": wrong, "of": total, "baseline": base_wrong})
     for i, (chunk, model) in enumerate(zip(chunks, base, strict=True)):
         accepted = max(tolerance.times * max(model.error, base_error), tolerance.floor * max(chunk.scale, scale))
         if chunk.numel >= min(LEAST_CHUNK, total) and chunk.error > accepted:
             unit = max(chunk.scale, scale) or 1.0
             facts = {"error": chunk.error / unit, "chunk": i + 1, "chunks": len(chunks), "accepted": accepted / unit}
-            return Finding(Cause.WRONG_RMS, {**facts, "precision": tolerance.precision})
+            return Finding(Cause.WRONG_RMS, {**facts, "precision": tolerance.precision, "of": total})
     return None
 
 

@@ -7,9 +7,11 @@ import ast
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from multiprocessing import forkserver, resource_sharer, resource_tracker
 from typing import Any
 
 import psutil
@@ -19,10 +21,11 @@ from common.checks.arrays import Tree, as_tensor, has_arithmetic, has_repeats, i
 
 # audit event (sys.addaudithook) that no warm call may raise -> the words for it
 UNTIMELY_EVENTS = {
-    "import": "imports {0}", "compile": "compiles Python code", "exec": "executes new Python code", "os.fork": "forks",
+    "import": "imports {0}", "compile": "compiles Python code", "exec": "executes new Python code",
     "subprocess.Popen": "starts {0}", "os.posix_spawn": "starts {0}", "ctypes.dlopen": "loads {0}",
     "open": "writes to files",
 }  # fmt: skip
+END_S = 0.2  # in which workers that were told to end must have ended
 TQDM = "tqdm_monitor"  # the sleeping thread of torch.compile's progress bar
 _add_audit_hook = cache(sys.addaudithook)
 _events: set[str] | None = None  # events since listening began; None if not listening
@@ -47,11 +50,12 @@ def poison_outputs(inputs: Tree) -> None:
 
 def poison_answer(answer: Tree, inputs: Tree) -> None:
     """Overwrite a returned answer after it was examined: if it is kept, recycled or replayed, it is now wrong."""
+    shares = bool(overlap_path(inputs, answer))
     for _, leaf in leaves(answer):
         flags = getattr(leaf, "flags", None)  # of NumPy's and CuPy's arrays
         if is_array(leaf) and (flags is None or (flags.c_contiguous and getattr(flags, "writeable", True))):
             tensor = as_tensor(leaf)
-            if not has_repeats(tensor) and not overlap_path(inputs, tensor):
+            if not has_repeats(tensor) and not (shares and overlap_path(inputs, tensor)):
                 poison(tensor)
 
 
@@ -65,18 +69,34 @@ class LeakDetector:
     """The threads and processes that existed before any version was loaded, or were named since."""
 
     def __init__(self) -> None:
-        self._existing = set(sys._current_frames()), children()
+        self._existing = _company()
 
     def find_new(self) -> str:
-        """What was started since and still exists, each named once; empty if nothing."""
+        """What was started since and still exists, each named once; empty if nothing.
+
+        Threads and processes that were told to end have a moment for it.
+        """
+        end, before = time.monotonic() + END_S, self._existing
+        self._existing = _company()
+        while any(map(set.difference, self._existing, before)) and time.monotonic() < end:
+            time.sleep(END_S / 10)
+            self._existing = _company()
         thread_names = {thread.ident: thread.name for thread in threading.enumerate()}  # without those of _thread
-        before, self._existing = self._existing, (set(sys._current_frames()), children())
-        threads, processes = (current - earlier for current, earlier in zip(self._existing, before, strict=True))
+        threads, processes = map(set.difference, self._existing, before)
         leaks = {
             "threads": sorted({thread_names.get(thread, "one without a name") for thread in threads} - {TQDM}),
             "processes": sorted(filter(None, map(_process_name, processes))),
         }
         return ", ".join(f"{what}: {', '.join(names)}" for what, names in leaks.items() if names)
+
+
+def _company() -> tuple[set[int], set[int]]:
+    """The threads and the child processes of this process, without those that serve multiprocessing and only wait."""
+    sharer: Any = vars(resource_sharer).get("_resource_sharer")
+    servers: tuple[Any, Any] = resource_tracker._resource_tracker, forkserver._forkserver
+    pids = {getattr(servers[0], "_pid", None), getattr(servers[1], "_forkserver_pid", None)}
+    thread = getattr(getattr(sharer, "_thread", None), "ident", None)
+    return set(sys._current_frames()) - {thread}, children() - pids
 
 
 def children() -> set[int]:

@@ -7,6 +7,7 @@ STRESS = {"draw": "why"}; the names are also in pairs/contract.py.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,20 @@ TELLING = (STRIDES[0], "values around 10,000", "values near -100", "NaN")
 def suitable_draws(tree: Tree) -> tuple[str, ...]:
     """The draws for which there are arrays. Integers (bytes to be counted, for example) get theirs at every size."""
     arrays = [t for _, t in tensors(tree)]
-    return tuple(FLOATS) * any(map(has_arithmetic, arrays)) + tuple(INTEGERS) * any(map(_is_integer, arrays))
+    floats = tuple(draw for draw in FLOATS if draw != "-inf" or all(map(_products_keep_infinity, arrays)))
+    return floats * any(map(has_arithmetic, arrays)) + tuple(INTEGERS) * any(map(_is_integer, arrays))
+
+
+def _products_keep_infinity(t: torch.Tensor) -> bool:
+    """Whether torch's own product of this type and device is right for -inf. (On some CPUs that of bf16 is not.)"""
+    return not has_arithmetic(t) or _keeps_infinity(t.dtype, t.device)
+
+
+@cache
+def _keeps_infinity(dtype: torch.dtype, device: torch.device) -> bool:
+    x = torch.ones(64, 64, dtype=dtype, device=device)
+    x[0, 0] = -math.inf
+    return bool(((x @ torch.ones_like(x))[0] == -math.inf).all())
 
 
 def write_draw(draw: str, tree: Tree) -> bool:
@@ -117,14 +131,18 @@ def perturb(tree: Tree) -> None:
             t.add_(torch.rand_like(t) * 0.5)
 
 
-def perturb_by_roundings(tree: Tree) -> Tree:
-    """A float64 copy in which each value is off by a few roundings of float32 (of float64 for float64)."""
+def perturb_by_roundings(tree: Tree, seed: int = 0, sign: int = 1) -> Tree:
+    """A float64 copy in which each value is off by a few roundings of float32 (of float64 for float64).
+
+    `sign`: -1 moves each value to the other side.
+    """
     copy = clone(to_float64(tree))
     for (_, x), (_, t) in zip(tensors(tree), tensors(copy), strict=True):
         if t.is_floating_point():
             step = ROUNDINGS * torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
-            generator = torch.Generator(t.device).manual_seed(0)  # separate from the versions' random numbers
-            t.mul_(1 + step * (2 * torch.rand(t.shape, generator=generator, device=t.device).round() - 1))
+            generator = torch.Generator(t.device).manual_seed(seed)  # separate from the versions' random numbers
+            noise = torch.randn(t.shape, generator=generator, device=t.device, dtype=torch.float64)
+            t.mul_(1 + sign * step * noise)
     return copy
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import torch
 
 EPS = {"fp64": 2.0**-52, "fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7, "fp8": 2.0**-3}
+EPS["int8"] = 2.0**-6  # 127 steps for the largest value, of which most values are a third
 # By element: wide enough for the rounding of a long sum, too narrow for zeros. rtol = atol / RMS.
-TOLERANCE = {"fp64": 1e-10, "fp32": 2e-4, "tf32": 5e-2, "fp16": 2e-2, "bf16": 1e-1, "fp8": 0.3}
+TOLERANCE = {"fp64": 1e-10, "fp32": 2e-4, "tf32": 5e-2, "fp16": 2e-2, "bf16": 1e-1, "fp8": 0.3, "int8": 0.1}
 Custom = tuple[float, float] | None  # a file's own (rtol, atol)
 DTYPES = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 # An RMS error of more than TIMES x the baseline's has another cause than the order of operations. An error of FLOOR eps
@@ -25,6 +26,7 @@ class Tolerance:
     atol: float  # in units of the expected answer's RMS
     times: float = 0.0  # RMS error, in units of the baseline's own
     floor: float = 0.0  # relative RMS error that is always accepted
+    is_narrow: bool = False  # the file declares less than its precision's own
 
     @classmethod
     def for_dtype(cls, dtype: torch.dtype, declared: str = "", custom: Custom = None) -> "Tolerance":
@@ -34,4 +36,5 @@ class Tolerance:
         rtol, atol = custom or (TOLERANCE[precision], TOLERANCE[precision])
         least = FLOOR_EPS_SHORT if precision == native else FLOOR_EPS_DECLARED
         times = TIMES_BASELINE.get(precision, TIMES_BASELINE_SHORT)
-        return cls(precision, rtol, atol, times, FLOOR_EPS.get(precision, least) * EPS[precision])
+        floor = FLOOR_EPS.get(precision, least) * EPS[precision]
+        return cls(precision, rtol, atol, times, floor, min(rtol, atol) < TOLERANCE[precision])

@@ -1,8 +1,8 @@
 """The candidates of a pair in its process: versions, library calls, the baseline again; and the reference answer."""
 
 import inspect
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, clone, private_views, tensors, to_float64
+from common.checks.arrays import Tree, clone, merge_numbers, private_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE_RANK, Ranks
+from common.isolation.worker import one_line
 from common.machine.limits import cost_problem
 from common.pairs.contract import LIBRARY_KINDS, Version
 from common.pairs.syntax import ContractError
@@ -25,6 +26,11 @@ REFERENCE_ROWS = 64  # rows of the answer, if there is no memory for the referen
 
 class Disqualified(Exception):
     """A candidate broke a rule: (label, Finding)."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    by_name = "can't allocate memory" in str(error) or "OutOfMemoryError" in type(error).__name__
+    return by_name or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,11 @@ class Candidate:
     def custom(self) -> Custom:
         """The tolerance that its file declares."""
         return getattr(self.module, "TOLERANCE", None)
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether gradients are a part of the answer, unless its file, the baseline's, says that they are none."""
+        return not hasattr(self.module, "NO_GRADIENTS")
 
     def run_setup(self, inputs: dict[str, Any], weights_from: dict[str, Any]) -> dict[str, Any]:
         """The result of `setup` on private copies of inputs that `run` will not see, except for the weights.
@@ -193,9 +204,7 @@ def reference_answer(
     Raises Disqualified if the reference returns lower precision, or no such list; ContractError if there is no answer.
     """
     if not hasattr(baseline.module, "reference"):
-        exact = to_float64(inputs)
-        call = baseline.bind(exact, baseline.run_setup(to_float64(setup_inputs), exact))
-        return _require_answer(baseline.module, "run", clone(call()))
+        return _run_in_float64(baseline, inputs, setup_inputs)
     exact = to_float64(ranks.gather(inputs) if ranks.count > 1 else inputs)
     expected = call_function(baseline.module, "reference", {**exact, "rows": rows} if rows else exact)
     if ranks.count > 1:
@@ -210,8 +219,42 @@ def reference_answer(
     return _require_answer(baseline.module, "reference", expected)
 
 
+def _run_in_float64(baseline: Candidate, inputs: dict[str, Any], setup_inputs: dict[str, Any]) -> Tree:
+    """The answer of the baseline's `run` to float64 inputs.
+
+    Raises Disqualified if it only runs in the inputs' own type; otherwise what it raises.
+    """
+
+    def answer(inputs: dict[str, Any], setup_inputs: dict[str, Any]) -> Tree:
+        return clone(baseline.bind(inputs, baseline.run_setup(setup_inputs, inputs))())
+
+    problem = Exception()
+    for constants in (nullcontext, _wide_constants):
+        try:
+            with constants():
+                wide = answer(to_float64(inputs), to_float64(setup_inputs))
+            return _require_answer(baseline.module, "run", wide)
+        except (RuntimeError, TypeError, ValueError) as error:
+            if is_out_of_memory(error):
+                raise
+            problem = error
+    answer(inputs, setup_inputs)  # raises what is wrong in this type, too
+    raise Disqualified("baseline", Finding(Cause.NOT_IN_FLOAT64, {"text": one_line(problem)}))
+
+
+@contextmanager
+def _wide_constants() -> Iterator[None]:
+    """Inside, tensors that are made without a type (`torch.zeros(n)`) are float64, as the inputs are."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
 def _require_answer(module: ModuleType, name: str, answer: Tree) -> Tree:
     """An answer of a file's function. Raises ContractError if it is None."""
     if answer is None:
         raise _contract_error(module, f"`{name}` must return the answer, not None")
-    return answer
+    return merge_numbers(answer)

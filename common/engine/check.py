@@ -6,14 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from common.checks import guards, interpreter_watch, stress
-from common.checks.arrays import Tree, clone, copy_into, has_arithmetic, tensors
+from common.checks.arrays import Tree, clone, copy_into, has_arithmetic, merge_numbers, tensors
 from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
 from common.checks.kernel_memory import watched
 from common.checks.poisoned_memory import STRESS, USUAL, Condition
 from common.engine.candidates import Candidate, count_costs, reference_answer, reference_rows, weights
 from common.engine.inputs import InputSet, harvest_grads
-from common.engine.judgement import Answer, Facts, Findings, Reference, fresh_answer, judge_all, leading_rows
+from common.engine.judgement import Facts, Findings, fresh_answer, judge_all
+from common.engine.reference import Answer, Reference, leading_rows
+from common.engine.rounding_neighbours import rounding_neighbours
 from common.engine.stage import Bench, DoesNotFit, Stage
 from common.pairs.contract import Version
 from common.pairs.source import has_no_launch
@@ -205,6 +207,7 @@ def _judge_versions(
             continue
         answer = fresh_answer(stage, candidate, inputs, other, reference.base, condition)
         if answer is None or candidate.label in stage.disqualified:
+            stage.add_facts(candidate.label, **({"draw": draw} if draw else {}))
             continue
         problem = reference.mismatch(candidate, answer, scale_answer, pooled)
         if not pooled and stage.ranks.any(problem):
@@ -223,7 +226,11 @@ def _make_reference(stage: Stage, inputs: InputSet, other: InputSet) -> Referenc
     expected = reference_answer(baseline, rows, arguments, other.base, stage.ranks)
     guards.poison_outputs(arguments)
     out = baseline.bind(arguments, baseline.run_setup(other.base, arguments))()
-    return Reference(expected, rows, Answer.from_call(out, clone(out), arguments, same_layout=True))
+    answer = Answer.from_call(
+        out, merge_numbers(clone(out)), arguments, same_layout=True, with_gradients=baseline.has_gradients
+    )
+    near = rounding_neighbours(stage, arguments, other, lambda: answer.tree)
+    return Reference(expected, rows, answer, arguments, near)
 
 
 def count_sent_bytes(stage: Stage, inputs: InputSet, other: InputSet) -> dict[str, list[int]]:

@@ -1,26 +1,24 @@
 """A candidate's answer, and whether it is right; every candidate's answers: a wrong one disqualifies."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from common.checks import guards
+from common.checks.ambiguous_answers import resolve
 from common.checks.arrays import (
     Tree,
     clone,
     difference,
-    laziness,
-    leaves,
-    map_arrays,
-    memory_order,
-    overlap_path,
-    tensors,
+    merge_numbers,
 )
 from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
-from common.checks.compare_to_reference import blind_spot, compare, compare_forms
+from common.checks.compare_to_reference import blind_spot, compare_forms
 from common.checks.kernel_memory import BadAccess, Waits, is_caused_by
 from common.checks.poisoned_memory import FEW, FILLED, USUAL, Condition
 from common.engine.candidates import Candidate, reference_answer, reference_rows
-from common.engine.inputs import InputSet, harvest_grads, read_only_inputs
+from common.engine.inputs import InputSet, harvest_grads
+from common.engine.reference import Answer, Reference, leading_rows
+from common.engine.rounding_neighbours import rounding_neighbours
 from common.engine.stage import Stage
 from common.isolation.pipe import MAY_COMPILE
 from common.machine.clock import now
@@ -29,70 +27,6 @@ from common.record.outcome import Cause, Finding, Where
 Facts = dict[str, Any]
 Findings = dict[str, Finding]  # by label
 AT_TIMED: Facts = {"where": Where.TIMED.value}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A private copy of what a call returned, with its other properties that are compared.
-
-    `returned_input`: the input whose memory it shares. `layout`: laziness and memory order of each array, by path.
-    `same_layout`: whether the inputs had the baseline's memory layout.
-    """
-
-    tree: Tree
-    grads: dict[str, Any] = field(default_factory=dict)
-    returned_input: str = ""
-    requires_grad: bool = False
-    layout: dict[str, tuple[str, str]] = field(default_factory=dict)
-    same_layout: bool = True
-
-    @classmethod
-    def from_call(cls, answer: Tree, copy: Tree, arguments: dict[str, Any], same_layout: bool) -> "Answer":
-        layout = {path: (laziness(t), memory_order(t)) for path, t in tensors(answer)}
-        requires_grad = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
-        returned_input = overlap_path(read_only_inputs(arguments), answer)
-        return cls(copy, clone(harvest_grads(arguments)), returned_input, requires_grad, layout, same_layout)
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The reference answer (its leading `rows`, if given) and the baseline's answer."""
-
-    tree: Tree
-    rows: int | None
-    base: Answer
-
-    def _value_mismatch(
-        self, candidate: Candidate, out: Tree, scale_answer: Tree = None, pooled: bool = True
-    ) -> Finding | None:
-        """How an answer differs from this one; None if it is right. `pooled`: also compare errors of many values."""
-        if candidate.answer_differs:
-            return compare_forms(out, self.base.tree)
-        model = leading_rows(self.base.tree, self.rows) if pooled else None
-        custom, head = (candidate.precision, candidate.custom), leading_rows(scale_answer, self.rows)
-        problem = compare(leading_rows(out, self.rows), self.tree, model, *custom, head)
-        if self.rows and not problem:  # only the baseline's answer has the other rows
-            problem = compare(out, self.base.tree, None, *custom, scale_answer)
-        return problem
-
-    def mismatch(
-        self, candidate: Candidate, answer: Answer, scale_answer: Tree = None, pooled: bool = True
-    ) -> Finding | None:
-        """As `_value_mismatch`, and the gradients, which are a part of the answer, must equal the baseline's."""
-        problem = self._value_mismatch(candidate, answer.tree, scale_answer, pooled)
-        if problem or candidate.is_library:
-            return problem
-        if answer.grads.keys() != self.base.grads.keys():
-            names = [", ".join(sorted(grads)) or "no input" for grads in (answer.grads, self.base.grads)]
-            return Finding(Cause.OTHER_GRADIENTS, {"names": names[0], "expected": names[1]})
-        if not self.base.grads:
-            return None
-        problem = compare(answer.grads, self.base.grads, self.base.grads, candidate.precision, candidate.custom)
-        return problem and problem.with_facts(gradient=True)
-
-
-def leading_rows(tree: Tree, rows: int | None) -> Tree:
-    return map_arrays(lambda x: x[:rows], tree) if rows else tree
 
 
 def fresh_answer(
@@ -119,16 +53,17 @@ def fresh_answer(
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
-            copy = clone(out)
+            copy = merge_numbers(clone(out))
         stage.first_s.setdefault(candidate.label, now() - begin)
         stage.grids.setdefault(candidate.label, []).append((watch.programs, watch.lanes))
         change = difference(arguments, {name: call.keywords[name] for name in arguments})
         stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)
-        answer = Answer.from_call(out, copy, arguments, candidate.label in inputs.shared_labels)
+        same_layout = candidate.label in inputs.shared_labels
+        answer = Answer.from_call(out, copy, arguments, same_layout, stage.candidates[0].has_gradients)
         guards.poison_answer(out, arguments)
         if condition.is_filled and candidate.setup:
             guards.poison_outputs(arguments)
-            problem = compare_elements(call(), copy, candidate.precision, candidate.custom)
+            problem = compare_elements(merge_numbers(call()), copy, candidate.precision, candidate.custom)
             stage.disqualify(candidate.label, problem and problem.with_facts(where=Where.AGAIN.value))
             harvest_grads(arguments)
         return answer
@@ -190,7 +125,8 @@ def judge_all(
         base = fresh_answer(stage, stage.candidates[0], inputs, other, condition=FEW)
         if base is None:
             return {}
-        reference = Reference(expected, rows, base)
+        near = rounding_neighbours(stage, inputs.by_label["baseline"], other, lambda: base.tree)
+        reference = Reference(expected, rows, base, inputs.base, near)
         for candidate in stage.candidates_to_judge(libraries)[: 1 if only_filled else None]:
             is_baseline = candidate.label == "baseline"
             answer = base if is_baseline else fresh_answer(stage, candidate, inputs, other, base, FEW)
@@ -233,7 +169,8 @@ def judge_timed(
         expected, rows = expected_answer(stage, inputs, other)
         if not stage.remaining or "baseline" not in answers:
             return {}
-        reference = Reference(expected, rows, Answer(answers["baseline"]))
+        near = rounding_neighbours(stage, inputs.by_label["baseline"], other, lambda: answers["baseline"])
+        reference = Reference(expected, rows, Answer(answers["baseline"]), inputs.base, near)
         for candidate in stage.candidates_to_judge():
             if candidate.label in answers:
                 judge_answer(stage, candidate, Answer(answers[candidate.label]), reference, AT_TIMED)
@@ -262,10 +199,15 @@ def compare_round(stage: Stage, answers: dict[str, Tree], inputs: InputSet, erro
         return False
     with stage.progress.spending("verify"):
         problems = dict[str, Finding | None]()
+        near = rounding_neighbours(stage, inputs.by_label["baseline"], inputs, lambda: answers["baseline"])
         for candidate in stage.remaining:
             if candidate.label in answers and candidate.label != "baseline" and not candidate.answer_differs:
                 pair, custom = (answers[candidate.label], answers["baseline"]), (candidate.precision, candidate.custom)
-                problems[candidate.label] = compare_elements(*pair, *custom) or drift(*pair, errors, *custom)
+                problem = compare_elements(*pair, *custom) or drift(*pair, errors, *custom)
+                if problem and not compare_forms(*pair):
+                    pair = (resolve(*pair, near(), inputs.base, *custom), answers["baseline"])
+                    problem = compare_elements(*pair, *custom) or drift(*pair, errors, *custom)
+                problems[candidate.label] = problem
         if stage.ranks.any(any(problems.values())) and blame(stage, inputs):
             return True
         for label, problem in problems.items():

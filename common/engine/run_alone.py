@@ -13,15 +13,18 @@ from typing import Any
 
 import torch
 
+from common.checks.ambiguous_answers import resolve
 from common.checks.arrays import Tree, tensors
 from common.checks.compare_to_reference import compare
 from common.engine import untimed_checks
 from common.engine.candidates import Candidate, reference_rows
 from common.engine.job import AloneRequest, AloneResult, Job
-from common.engine.judgement import expected_answer, leading_rows
+from common.engine.judgement import expected_answer
 from common.engine.measure import load_candidates
 from common.engine.plan import CallTiming, clock_of, warm_up
 from common.engine.ranks import ONE_RANK, Ranks
+from common.engine.reference import leading_rows
+from common.engine.rounding_neighbours import rounding_neighbours
 from common.engine.sampling import Sets, draw_sets, overwrite, take_sample
 from common.engine.stage import Stage
 from common.isolation.pipe import MAY_COMPILE, Ask, ParentPipe
@@ -109,11 +112,28 @@ def _excerpt(tree: Tree, seed: int) -> dict[str, torch.Tensor]:
 
 
 def _pieces(flat: torch.Tensor, rng: random.Random) -> torch.Tensor:
-    if flat.numel() <= KEPT_VALUES:
-        return flat
+    return torch.cat([flat[place] for place in _places(flat.numel(), rng)])
+
+
+def _places(numel: int, rng: random.Random) -> list[slice]:
+    if numel <= KEPT_VALUES:
+        return [slice(None)]
     length = KEPT_VALUES // PIECES
-    starts = sorted(rng.randrange(flat.numel() - length + 1) for _ in range(PIECES))
-    return torch.cat([flat[start : start + length] for start in starts])
+    starts = sorted(rng.randrange(numel - length + 1) for _ in range(PIECES))
+    return [slice(start, start + length) for start in starts]
+
+
+def _restore_all(
+    excerpts: dict[str, torch.Tensor], arrays: dict[str, torch.Tensor], seed: int
+) -> dict[str, torch.Tensor]:
+    """Copies of arrays in which the places of their excerpts have these values, in the excerpts' types; by path."""
+    copies = {}
+    for path, excerpt in excerpts.items():
+        copies[path] = arrays[path].to(excerpt.dtype, copy=True).contiguous()
+        flat, places = copies[path].view(-1), _places(arrays[path].numel(), random.Random(seed))
+        for place, values in zip(places, excerpt.view(len(places), -1), strict=True):
+            flat[place] = values
+    return copies
 
 
 def _judge_answers(stage: Stage, baseline_run: AloneResult, request: AloneRequest, ask: Ask) -> dict[str, Finding]:
@@ -131,9 +151,11 @@ def _judge_answers(stage: Stage, baseline_run: AloneResult, request: AloneReques
         overwrite(stage, [inputs], source)
     expected, rows = expected_answer(stage, inputs, source)
     excerpt = _excerpt(expected, seeds[-1])
-    del expected
+    arrays = dict(tensors(expected))
     read = partial(torch.load, map_location=stage.job.device, weights_only=True)
     base, outcomes = read(_answer_file(stage, request.folder, "baseline")), dict[str, Outcome]()
+    whole = partial(_restore_all, arrays=arrays, seed=seeds[-1])
+    neighbours = rounding_neighbours(stage, inputs.base, source, lambda: whole(base["head"]))
     for label, run in runs.items():
         answer, custom = read(_answer_file(stage, request.folder, label)), (run.precision, run.custom)
         problem: Finding | None = None
@@ -141,6 +163,10 @@ def _judge_answers(stage: Stage, baseline_run: AloneResult, request: AloneReques
             problem = Finding(Cause.WRONG_SHAPES, {"shapes": answer["shapes"], "expected": base["shapes"]})
         elif not run.answer_differs:
             problem = compare(answer["head"], excerpt, base["head"], *custom)
+            if problem:
+                near = [dict(tensors(tree)) for tree in neighbours()]
+                resolved = _excerpt(resolve(whole(answer["head"]), arrays, near, inputs.base, *custom), seeds[-1])
+                problem = compare(resolved, excerpt, base["head"], *custom)
             problem = problem or (compare(answer["all"], base["all"], None, *custom) if rows else None)
         if problem:
             outcomes[label] = Outcome(Verdict.INVALID, problem)

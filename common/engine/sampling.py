@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from common.checks import guards
-from common.checks.arrays import Tree, clone, nbytes
+from common.checks.arrays import Tree, clone, merge_numbers, nbytes
 from common.checks.compare_to_baseline import Errors
 from common.checks.device_trace import CallTrace
 from common.engine import judgement
@@ -171,7 +171,7 @@ def take_sample(
     calls: list[Call] = [candidate.bind(inputs, state) for inputs in call_arguments]
 
     def copy_answer(outputs: Tree) -> Tree:
-        return clone(outputs) if keep_all or nbytes(outputs) <= CHEAP_OUTPUT else None
+        return merge_numbers(clone(outputs)) if keep_all or nbytes(outputs) <= CHEAP_OUTPUT else None
 
     with stage.progress.spending("samples"):
         sample: Sample | None = stage.attempt(

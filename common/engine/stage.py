@@ -6,12 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-
 from common.checks.global_state import GlobalState
 from common.checks.guards import LeakDetector
 from common.checks.kernel_memory import BadAccess, Waits
-from common.engine.candidates import Candidate, Disqualified, make_candidates
+from common.engine.candidates import Candidate, Disqualified, is_out_of_memory, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import TURN, Job
 from common.engine.ranks import ONE_RANK, Ranks
@@ -75,11 +73,6 @@ class BaselineDisqualified(Exception):
 
 class DoesNotFit(Exception):
     """The work needs more memory than there is; str() has both amounts."""
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    by_name = "can't allocate memory" in str(error) or "OutOfMemoryError" in type(error).__name__
-    return by_name or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 def _outcome(error: BaseException) -> Outcome:
@@ -185,6 +178,12 @@ class Stage:
             self._complaints.setdefault("baseline" if label == CONTROL else label, Outcome(verdict, reason))
         if self.ranks.count == 1:
             self.agree()
+
+    def add_facts(self, label: str, **facts: Any) -> None:
+        """Further facts of why a candidate is disqualified."""
+        outcome = self.disqualified.get(label)
+        if outcome and outcome.reason:
+            self.disqualified[label] = replace(outcome, reason=outcome.reason.with_facts(**facts))
 
     def agree(self) -> None:
         """Disqualify what any rank has complained of, on all ranks."""

@@ -204,6 +204,7 @@ def _prepare_process(log: Path, environment: dict[str, str]) -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.environ.update(environment)
+    multiprocessing.set_start_method(None, force=True)  # a pair's own processes start as in a program of their own
     adopt_orphans()  # so that orphans of a pair stay below this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if hasattr(os, "setsid"):

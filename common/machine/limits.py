@@ -24,7 +24,8 @@ GEMM = {  # cost key -> (dtype, tf32, n on a GPU, n on a CPU or None): sizes tha
     "fp16_flops": (torch.float16, False, 8192, None),
     "bf16_flops": (torch.bfloat16, False, 8192, None),
 }
-RESOURCES = {"dram_bytes", "h2d_bytes", "d2h_bytes", "link_bytes", "fp8_flops", *GEMM}  # the keys of a pair's cost
+# the keys of a pair's cost
+RESOURCES = {*GEMM, *(f"{name}_bytes" for name in ("dram", "h2d", "d2h", "link")), "fp8_flops", "int8_flops"}
 FP8_SIDE = 8192
 TRANSFER_BYTES = 256 << 20
 

@@ -27,7 +27,7 @@ from common.pairs.syntax import (
 LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS",
-             "STRESS", "STRUCTURE", "RANKS")  # fmt: skip
+             "STRESS", "STRUCTURE", "RANKS", "NO_GRADIENTS")  # fmt: skip
 PLACE = {"rank", "ranks"}  # parameters of `inputs` in a pair with RANKS: this process, and how many there are
 DRAWS = (  # of common.checks.stress, named without torch; a STRESS leaves some of them out
     "arrays with gaps", "arrays with wide gaps", "values around 100", "values around 10,000", "values around 0.001",
@@ -35,7 +35,7 @@ DRAWS = (  # of common.checks.stress, named without torch; a STRESS leaves some 
     "arrays of one sign", "the largest integers", "the smallest integers", "arrays with gaps in rows",
     "arrays with gaps in middle axes", "transposed arrays", "expanded arrays", "offsets beyond 32 bits",
 )  # fmt: skip
-PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
+PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # read: meant
 CLOSE = 0.82  # difflib's ratio from which a name is a misspelt one: sizes and helpers may have names of their own
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
@@ -116,6 +116,7 @@ def read_version(path: Path, label: str, sizes: Any = None) -> Version:
         _check_sizes(partial(_require_lesson, path), constants["SIZES"], functions["inputs"])
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
+    require(label == "baseline" or "NO_GRADIENTS" not in constants, "has NO_GRADIENTS: move it to the baseline")
     require(label == "baseline" or "STRUCTURE" not in constants, "has STRUCTURE: move it to the baseline")
     own_prefix = f"optimized_{path.stem.partition('_')[2].removesuffix(label.partition('/')[2]).rstrip('_')}_"
     wrong = {
@@ -193,6 +194,8 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     require(constants.get("CLOCK", "wall") in ("device", "wall"), 'CLOCK must be "device" or "wall"')
     require(constants.get("DEVICE", "cuda") == "cuda", 'DEVICE must be "cuda" (leave it out for any device)')
     require(constants.get("PRECISION", "fp32") in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
+    reason = constants.get("NO_GRADIENTS", "why")
+    require(isinstance(reason, str) and bool(reason), "NO_GRADIENTS must say why gradients are no part of the answer")
     stress = constants.get("STRESS", {})
     reasons_given = isinstance(stress, dict) and all(isinstance(why, str) and why for why in stress.values())
     require(

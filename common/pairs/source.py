@@ -16,6 +16,7 @@ UNHASHED = {
     "SIZES",
     "VERSUS",
     "STRESS",
+    "NO_GRADIENTS",
     "STRUCTURE",
     "RANKS",
 }  # a result stores arguments and ranks; the others change no measurement

@@ -52,6 +52,7 @@ class Cause(StrEnum):
     EXPECTS_NAN = auto()
     ONLY_WEIGHTS = auto()
     BAD_REFERENCE = auto()
+    NOT_IN_FLOAT64 = auto()
     # what a call may not do
     RETURNS_INPUT = auto()
     DROPS_GRADIENTS = auto()

@@ -13,6 +13,7 @@ from common.show import formats, words
 from common.show.formats import digits, seconds
 from common.show.layout import Entry
 from common.show.recorded_column import NO_GPU_RESULTS, GpuResults
+from common.show.ways_out import way_out
 from common.show.words import VERDICTS, word
 
 ON_GPU = "recorded on a GPU"  # a column of a machine without one
@@ -215,7 +216,7 @@ def _disagreement(pair: PairResult, row: Row) -> Finding | None:
 
 def by_cause(pairs: Sequence[PairResult], left_out: Sequence[Cause] = ()) -> list[str]:
     """The remarks on all versions, one line a cause. `left_out`: causes that are not shown."""
-    causes: dict[str, dict[str, dict[str, list[str]]]] = {}  # cause -> case -> pair -> versions
+    causes: dict[tuple[str, str], dict[str, dict[str, list[str]]]] = {}  # (cause, way out) -> case -> pair -> versions
     variants = {name_with_size(pair): {variant(row) for row in pair.rows} for pair in pairs}
     for pair in pairs:
         findings = [(variant(row), finding) for row in pair.rows for finding in remarks(pair, row)]
@@ -224,9 +225,11 @@ def by_cause(pairs: Sequence[PairResult], left_out: Sequence[Cause] = ()) -> lis
         for name, finding in findings:
             if finding.cause not in left_out:
                 what, case = words.parts(finding)
-                by_pair = causes.setdefault(what or case, {}).setdefault(case * bool(what), {})
+                key = (what or case, way_out(finding))
+                by_pair = causes.setdefault(key, {}).setdefault(case * bool(what), {})
                 by_pair.setdefault(name_with_size(pair), []).append(name)
-    return [_cause_line(cause, by_case, variants) for cause, by_case in causes.items()]
+    lines = {key: _cause_line(key[0], by_case, variants) for key, by_case in causes.items()}
+    return [f"{line} -> {way}" if way else line for (_, way), line in lines.items()]
 
 
 def _cause_line(cause: str, by_case: Mapping[str, dict[str, list[str]]], variants: Mapping[str, set[str]]) -> str:

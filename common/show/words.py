@@ -53,6 +53,7 @@ WORDS: dict[Cause, str] = {
     Cause.EXPECTS_NAN: "nearly all that is expected{of} is NaN or infinite",
     Cause.ONLY_WEIGHTS: "all its inputs are weights (w_*) or constants: `setup` could compute the answer",
     Cause.BAD_REFERENCE: "its reference |{text}",
+    Cause.NOT_IN_FLOAT64: "its `run` is the reference and does not take float64 inputs: |{text}",
     Cause.RETURNS_INPUT: "returns memory of its input |`{name}`",
     Cause.DROPS_GRADIENTS: "its answer carries no gradients, the baseline's does",
     Cause.LAZY_ANSWER: "returns |{kind}, the baseline a complete one",
@@ -106,7 +107,6 @@ WORDS: dict[Cause, str] = {
     Cause.MEDIANS_DISAGREE: "its time changes between rounds: |by the two medians it is {times}x",
     Cause.ABOVE_LIMIT: "above the measured limit: |something else ran while the limits were measured",
 }
-IF_INVALID = "; if that is no valid input, say so in STRUCTURE or STRESS"  # of a stress draw
 LEAST_BYTES = 1 << 16  # less memory is "almost nothing"
 
 
@@ -119,7 +119,6 @@ def parts(finding: Finding) -> tuple[str, str]:
     """(What it is, what its facts say of this case), to be joined as they are. Either may be empty."""
     facts = _Facts({key: _fact_text(key, value) for key, value in finding.facts.items()})
     what, _, case = (part.format_map(facts) for part in WORDS[finding.cause].partition("|"))
-    case += IF_INVALID * bool(finding.facts.get("draw"))
     prefix = _prefix(finding.facts)
     return (prefix, what + case) if prefix else (what, case)
 
@@ -165,8 +164,9 @@ def _prefix(facts: Mapping[str, Any]) -> str:
 
 
 def _place_text(facts: Mapping[str, Any]) -> str:
+    on_draw = f" on {facts['draw']}" if facts.get("draw") else ""
     if facts.get("where") not in [place.value for place in Where]:
-        return ""
+        return f"{on_draw[1:]}: " if on_draw else ""
     place = Where(facts["where"])
     places = {
         Where.SIZE: f" at size {facts.get('size')}",
@@ -176,6 +176,5 @@ def _place_text(facts: Mapping[str, Any]) -> str:
         Where.ROUND: " in a timed round, against the baseline's",
         Where.ALONE: "",
     }
-    draw = f" on {facts['draw']}" if facts.get("draw") else ""
     filled = ", with NaN in uninitialized memory" if facts.get("filled") else ""
-    return f"wrong answer{places[place]}{draw}{filled}: "
+    return f"wrong answer{places[place]}{on_draw}{filled}: "

@@ -135,27 +135,18 @@ def test_a_process_that_has_ended_is_no_company():
     process.wait()
 
 
-def fork():
-    child = os.fork()
-    if not child:
-        os._exit(0)
-    os.waitpid(child, 0)
-
-
 TRUE = shutil.which("true")
 UNTIMELY = {  # event of Python -> a call that raises it alone of those here, and what is said of it
     "import": (partial(__import__, "this"), "imports this"),
     "compile": (lambda: compile("1 + 1", "text", "eval"), "compiles Python code"),
     "exec": (partial(exec, compile("1 + 1", "text", "exec")), "executes new Python code"),
     "subprocess.Popen": (lambda: subprocess.run(["true"], check=True), "starts true"),
-    "os.fork": (fork, "forks"),
     "os.posix_spawn": (lambda: os.waitpid(os.posix_spawn(TRUE, [TRUE], os.environ), 0), f"starts {TRUE}"),
     "ctypes.dlopen": (partial(ctypes.CDLL, None), "loads None"),
     "open": (lambda: open(os.devnull, "w").close(), "writes to files"),
 }
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child just ends
 @pytest.mark.parametrize("event", guards.UNTIMELY_EVENTS)
 def test_a_call_is_overheard(event, monkeypatch):
     monkeypatch.delitem(sys.modules, "this", raising=False)

@@ -18,13 +18,13 @@ CASES = {**LIARS, **FINE, **VIGILANT}
 PARTS = {
     "engine.run_alone": {"run_alone"},
     "engine.candidates": {
-        "Disqualified", "call_function", "count_costs", "make_candidates", "reference_answer", "reference_rows",
-        "weights",
+        "Disqualified", "call_function", "count_costs", "is_out_of_memory", "make_candidates", "reference_answer",
+        "reference_rows", "weights",
     },
     "engine.confirm_alone": {"SeedSchedule", "confirm_result"},
     "checks.arrays": {
-        "as_tensor", "clone", "copy_into", "has_arithmetic", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
-        "same_placement", "tensors", "to_float64", "with_values",
+        "as_tensor", "clone", "copy_into", "has_arithmetic", "is_array", "is_cupy", "leaves", "map_arrays",
+        "merge_numbers", "nbytes", "same_placement", "tensors", "to_float64", "with_values",
     },
     "engine.untimed_checks": {"check_untimed", "cores_when_idle"},
     "engine.sampling": {"Samples", "draw_sets", "overwrite", "sample", "sample_blocks", "take_sample"},
@@ -34,9 +34,7 @@ PARTS = {
     "checks.poisoned_memory": {"Condition", "FEW", "FILLED", "STRESS", "USUAL"},
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "read_only_inputs"},
-    "engine.judgement": {
-        "Answer", "Reference", "blind_spots", "expected_answer", "fresh_answer", "judge_answer", "leading_rows",
-    },
+    "engine.judgement": {"blind_spots", "expected_answer", "fresh_answer", "judge_answer"},
     "engine.check": {"count_sent_bytes"},
     "checks.stress": {"perturb_by_roundings", "repeat_first", "suitable_draws"},
     "checks.global_state": set(),

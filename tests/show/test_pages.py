@@ -154,6 +154,7 @@ CHAPTERS = [path.parent.name for path in sorted(ROOT.glob("ch[0-9]*/README.md"))
 MARKERS = {
     "README.md": [],  # a reader predicts first: results stand in the chapters' READMEs
     "common/MEASUREMENT.md": [readmes.CALIBRATION],
+    "CONTRIBUTING.md": [readmes.WAYS_OUT],
     **{
         f"{chapter}/README.md": [marker.format(chapter) for marker in (readmes.PAIRS_OF, readmes.MARKER)]
         for chapter in CHAPTERS

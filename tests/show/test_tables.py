@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import pytest
 from samples import arm, because, pair_result, record, rows_of
 
-from common.record.outcome import Verdict
+from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import Row
 from common.show import formats, summary, tables, words
 from common.show.console import remarks
 from common.show.recorded_column import NO_GPU_RESULTS
+from common.show.ways_out import way_out
 
 
 def test_numbers_are_written_in_their_unit():
@@ -65,6 +66,12 @@ def test_two_times_that_tell_another_ratio_are_named(baseline_s, said):
     row = faster({})  # 2.0 [1.9, 2.1]
     pair = pair_result(rows=[row], arms={"baseline": arm(baseline_s), "optimized": arm(1e-3)})
     assert [words.text(found).partition(": ")[2] for found in tables.remarks(pair, row)] == said
+
+
+def test_a_line_of_remarks_ends_with_the_way_out():
+    row = Row("optimized", "baseline", "invalid", Finding(Cause.DROPS_GRADIENTS))
+    (line,) = tables.by_cause([pair_result(rows=[row], arms={})])
+    assert line.startswith("its answer carries no gradients") and line.endswith(f" -> {way_out(row.reason)}")
 
 
 def test_a_grade_says_how_a_library_stands_against_a_variant():

@@ -4,6 +4,7 @@ import pytest
 
 from common.record.outcome import Cause, Finding
 from common.show import words
+from common.show.ways_out import OF_BASELINE, OF_DRAW, OF_NARROW, WAYS_OUT, markdown, way_out
 
 
 @pytest.mark.parametrize("cause", Cause)
@@ -24,6 +25,27 @@ def test_where_an_answer_was_wrong_stands_before_what():
         where="size", size="check", draw="NaN", filled=True
     )
     said = "wrong answer at size check on NaN, with NaN in uninitialized memory: 1 of 3 values differ"
-    said += "; if that is no valid input, say so in STRUCTURE or STRESS"
     assert words.text(found) == said
     assert words.text(found.with_facts(rank=1, whose="baseline")) == f"the baseline: rank 1: {said}"
+
+
+def test_a_refusal_ends_with_what_to_write():
+    found = Finding(Cause.WRONG_ELEMENT, {"index": 1, "of": 2, "got": 1.0, "expected": 2.0})
+    assert way_out(found) == WAYS_OUT[Cause.WRONG_ELEMENT]
+    assert way_out(found.with_facts(whose="baseline")) == OF_BASELINE
+    assert way_out(found.with_facts(narrow=True)) == OF_NARROW
+    assert way_out(found.with_facts(draw="NaN", whose="baseline")) == OF_DRAW
+    assert way_out(Finding(Cause.RAISED, {"text": "ValueError", "draw": "NaN"})) == OF_DRAW
+    assert way_out(Finding(Cause.MEMORY_ORDER, {"draw": "arrays with gaps"})) == WAYS_OUT[Cause.MEMORY_ORDER]
+    assert way_out(Finding(Cause.NOT_PLAIN, {"whose": "baseline"})) == WAYS_OUT[Cause.NOT_PLAIN]
+    assert way_out(Finding(Cause.FEW_BLOCKS)) == ""
+
+
+def test_an_error_on_a_stress_draw_names_the_draw():
+    assert words.text(Finding(Cause.RAISED, {"text": "ValueError: no", "draw": "NaN"})) == "on NaN: ValueError: no"
+
+
+def test_the_page_has_a_row_for_each_way_out():
+    rows = [line for line in markdown().splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == len(WAYS_OUT) + 3
+    assert all(way in markdown() for way in WAYS_OUT.values()) and "{" not in markdown()
