@@ -28,7 +28,7 @@ def test_the_tolerances_in_words_are_those_in_force():
     for name in TOLERANCE:
         row = Tolerance.for_dtype(own.get(name, torch.float32), "" if name in own else name)
         rows.append(f"| {name} | {row.rtol:g} | {row.times} | {row.floor:.1g} |")
-    assert re.findall(r"^\| (?:fp|bf|tf)\d+ \|.*", text, flags=re.MULTILINE) == rows
+    assert re.findall(r"^\| (?:fp|bf|tf|int)\d+ \|.*", text, flags=re.MULTILINE) == rows
 
 
 def test_the_map_names_every_module():

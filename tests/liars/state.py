@@ -361,10 +361,10 @@ NOT_HERE = {  # those that change nothing on this machine -> why
 BACKENDS = "torch.backends"
 LEAVES_SETTINGS["the_judge"] = leaves(
     "the harness's own compare",
-    "judgement.compare",
-    "judgement.compare = {}",
+    "reference.compare",
+    "reference.compare = {}",
     "lambda *_, **__: None",
-    "import sys\njudgement = sys.modules['common.engine.judgement']",
+    "import sys\nreference = sys.modules['common.engine.reference']",
 )
 SWITCHES = [  # what is said of it, is it on, how it is turned, which way favours somebody
     sets(f"{BACKENDS}.cudnn.benchmark", "True", "cudnn_benchmark"),
