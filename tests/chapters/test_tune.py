@@ -281,7 +281,7 @@ def test_every_configuration_is_verified_and_timed_whatever_becomes_of_the_other
     ]  # fmt: skip
     for trial, (outcome, text) in zip(trials[1:], expected, strict=True):
         assert (trial.outcome, text in trial.reason, trial.score) == (outcome, True, 0), trial
-    assert trials[0].outcome == "measured"
+    assert trials[0].outcome == "measured", trials[0].reason
     assert 0 < trials[0].low <= trials[0].score <= trials[0].high < 1  # it is interpreted
     assert 0 < control.low <= control.ratio <= control.high < math.inf
 
