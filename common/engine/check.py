@@ -159,7 +159,7 @@ def _check_offsets(stage: Stage, candidate: Candidate) -> None:
     arguments = sizes.get("count", sizes["default"])
     problem = overflowed_offset(candidate.module, baseline, arguments)
     if problem and not overflowed_offset(baseline, baseline, arguments):
-        stage.disqualify(candidate.label, Finding(Cause.OUT_OF_BOUNDS, {"text": problem}))
+        stage.disqualify(candidate.label, Finding(Cause.OUT_OF_BOUNDS, {"text": problem, "offsets": True}))
 
 
 def check_one_less(stage: Stage) -> None:

@@ -18,6 +18,7 @@ OF_DRAW = (
     "if no caller passes such values, leave the draw out with `STRESS` in the version, or declare in the baseline "
     "with `STRUCTURE` what holds of its inputs"
 )
+OF_OFFSETS = "make a factor 64 bits wide (`.to(tl.int64)`), or leave `offsets beyond 32 bits` out with `STRESS`"
 OF_BASELINE = (
     "the reference answer is its `run` on float64 inputs: if that is not the answer, write `reference`; random "
     "numbers are drawn in `inputs`, not in `run`"
@@ -84,6 +85,8 @@ def way_out(finding: Finding) -> str:
     facts = finding.facts
     if facts.get("draw") and (finding.cause in VALUES or finding.cause not in WAYS_OUT):
         return OF_DRAW
+    if facts.get("offsets"):
+        return OF_OFFSETS
     if facts.get("narrow"):
         return OF_NARROW
     if facts.get("whose") == "baseline" and finding.cause in VALUES:
@@ -95,6 +98,7 @@ def markdown() -> str:
     """The section of CONTRIBUTING.md: messages and what to write, then what is out of scope."""
     rows = [
         ["wrong answer ... on *a stress draw*", OF_DRAW],
+        ["... its offsets overflow 32 bits", OF_OFFSETS],
         ["the baseline: wrong answer", OF_BASELINE],
         ["wrong answer, where `TOLERANCE` is narrow", OF_NARROW],
         *([_pattern(cause), way] for cause, way in WAYS_OUT.items()),
