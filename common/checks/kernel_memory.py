@@ -90,7 +90,7 @@ class _Watch:
         self.program = (index[0] * rows + index[1]) * columns + index[2]
         if self.permutation is not None:
             self.program = int(self.permutation[self.program])
-            index = self.program // (rows * columns), self.program // columns % rows, self.program % columns
+            index = index_of(self.program, self.grid)
         self.first = self.barrier = self.event
         self.last_read = self.clock = None
         self.firsts.append(self.first)
@@ -225,9 +225,7 @@ class _Watch:
             raise Waits(f"line {self.lines[read[0]][1]} waits for another program: only a GPU runs them together")
 
     def _name(self, program: int) -> str:
-        _, rows, columns = self.grid
-        index = program // (rows * columns), program // columns % rows, program % columns
-        return str(program) if rows == columns == 1 else str(index)
+        return str(program) if self.grid[1:] == (1, 1) else str(index_of(program, self.grid))
 
     def _line(self) -> int:
         """The number of the kernel's line that runs."""
@@ -265,6 +263,12 @@ def watched(
         watch.order, watch.undefined, watch.races, watch.most_programs = "", None, False, UNLIMITED
 
 
-def is_caused_by(error: BaseException | None, kind: type[Exception]) -> bool:
-    """Whether an error of the interpreter comes from this kind of error in a kernel."""
-    return error is not None and (isinstance(error, kind) or is_caused_by(error.__cause__, kind))
+def cause_of(error: BaseException | None, kinds: Any) -> BaseException | None:
+    """The error of these kinds that is behind one of the interpreter, which raises its own from a kernel's; or None."""
+    return error if error is None or isinstance(error, kinds) else cause_of(error.__cause__, kinds)
+
+
+def index_of(number: int, shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """A program's index in the interpreter's order: the last axis first."""
+    x, rest = divmod(number, shape[1] * shape[2])
+    return x, *divmod(rest, shape[2])

@@ -13,7 +13,7 @@ from common.checks.arrays import (
 )
 from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
 from common.checks.compare_to_reference import blind_spot, compare_forms
-from common.checks.kernel_memory import BadAccess, Waits, is_caused_by
+from common.checks.kernel_memory import BadAccess, Waits, cause_of
 from common.checks.poisoned_memory import FEW, FILLED, USUAL, Condition
 from common.engine.candidates import Candidate, reference_answer, reference_rows
 from common.engine.inputs import InputSet, harvest_grads
@@ -72,9 +72,9 @@ def fresh_answer(
         try:
             return action(condition)
         except Exception as error:
-            if condition.may_refuse and not is_caused_by(error, BadAccess):
+            if condition.may_refuse and not cause_of(error, BadAccess):
                 return None
-            if not (condition.order and is_caused_by(error, Waits)):
+            if not (condition.order and cause_of(error, Waits)):
                 raise
             return action(condition.in_order)  # it waits for programs before it, which a GPU starts first
 

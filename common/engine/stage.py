@@ -8,7 +8,7 @@ from typing import Any
 
 from common.checks.global_state import GlobalState
 from common.checks.guards import LeakDetector
-from common.checks.kernel_memory import BadAccess, Waits
+from common.checks.kernel_memory import BadAccess, Waits, cause_of
 from common.engine.candidates import Candidate, Disqualified, is_out_of_memory, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import TURN, Job
@@ -77,10 +77,7 @@ class DoesNotFit(Exception):
 
 def _outcome(error: BaseException) -> Outcome:
     """What an error means for the version that raised it."""
-    cause: BaseException | None = error
-    while cause and not isinstance(cause, BadAccess | Waits | ContractError):
-        cause = cause.__cause__  # Triton's interpreter raises its own error from the kernel's
-    if cause:
+    if cause := cause_of(error, BadAccess | Waits | ContractError):
         if isinstance(cause, Waits):
             return Outcome(Verdict.SKIPPED, Finding(Cause.NEEDS, {"text": str(cause)}))
         text = one_line(cause).removeprefix(f"{type(cause).__name__}: ")

@@ -15,6 +15,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
+from common.checks.kernel_memory import cause_of
 from common.checks.poisoned_memory import filled_memory
 from common.isolation import worker
 from common.isolation.pipe import End
@@ -76,15 +77,11 @@ def _memcheck(pair: Pair, report: worker.Report) -> MemcheckResult:
             if problem := _run(pair, size):
                 return MemcheckResult(error=f"{at}{problem}", size=size)
         except Exception as error:  # noqa: BLE001 (a reader's kernel may raise anything)
-            if refused := _cause(error):
+            if refused := cause_of(error, OutOfBounds):
                 return MemcheckResult(fatal=f"{at}{refused}")
             explanation = explain_error(error)
             return MemcheckResult(error=explanation and f"{at}{explanation}", size=size)
     return NOTHING
-
-
-def _cause(error: BaseException | None) -> OutOfBounds | None:
-    return error if error is None or isinstance(error, OutOfBounds) else _cause(error.__cause__)
 
 
 def _run(pair: Pair, size: str) -> str:

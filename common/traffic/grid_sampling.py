@@ -20,6 +20,7 @@ from triton.runtime import interpreter
 from triton.runtime.jit import mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from common.checks.kernel_memory import index_of
 from common.traffic.data import SECTOR, Kernel
 from common.traffic.meter import Meter, Sectors, SectorSet
 from common.traffic.torch_hooks import Operations
@@ -163,12 +164,6 @@ def _estimate_max_per_address(addresses_of: list[Sectors], programs: int) -> flo
     within, pairs = max(int(counts.max()) for counts in hits[:-1]), len(addresses_of) * (len(addresses_of) - 1)
     shared = (in_all - sum(within_each)) / hits[-1].sum() * len(addresses_of)  # for each lane of a program
     return max(within + shared * (programs - 1) / pairs if pairs else within, float(hits[-1].max()))
-
-
-def index_of(number: int, shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """A program's index in the interpreter's order: the last axis first."""
-    x, rest = divmod(number, shape[1] * shape[2])
-    return x, *divmod(rest, shape[2])
 
 
 def _kind(value: Any) -> Any:

@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
+from common.checks.kernel_memory import cause_of, index_of
 from common.traffic.data import SECTOR, Addresses, Kernel, Mask
-from common.traffic.grid_sampling import AddressMap, Sampler, Scaled, index_of
+from common.traffic.grid_sampling import AddressMap, Sampler, Scaled
 from common.traffic.meter import Meter
 from common.xray.occupancy import MACHINES, Machine
 
@@ -83,7 +84,7 @@ class _LastPrograms(Sampler):
                 try:
                     function(**values)
                 except Exception as error:
-                    if not _is_caused_by(error, _EnoughSeen):
+                    if not cause_of(error, _EnoughSeen):
                         raise
         finally:
             scope.restore()
@@ -105,7 +106,7 @@ def overflowed_offset(version: ModuleType, baseline: ModuleType, arguments: dict
             try:
                 _run_last_programs(version, large)
             except Exception as error:  # noqa: BLE001 (a version may refuse such a size in any way)
-                if cause := _is_caused_by(error, _Overflow):
+                if cause := cause_of(error, _Overflow):
                     return f"at {changed} = {large[changed]:,} {cause}"
     return ""
 
@@ -142,7 +143,3 @@ def most_elements(baseline: ModuleType, arguments: dict[str, Any]) -> int:
     except Exception:  # noqa: BLE001 (a size that cannot be)
         return 0
     return max((leaf.numel() for leaf in tree_leaves(inputs) if hasattr(leaf, "numel")), default=0)
-
-
-def _is_caused_by(error: BaseException | None, kind: type[Exception]) -> BaseException | None:
-    return error if error is None or isinstance(error, kind) else _is_caused_by(error.__cause__, kind)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from samples import one_pair, reason_of, version, write_pair
 
-from common.checks.kernel_memory import Waits, is_caused_by
+from common.checks.kernel_memory import Waits, cause_of
 from common.engine.runner import run_pairs
 
 pytest.importorskip("triton")
@@ -77,7 +77,7 @@ def test_a_program_that_waits_for_a_later_one_is_told(interpreter):
     line = WAIT.strip("\\()")
     assert error_of(interpreter, "a wait").startswith(f"Waits: {line} waits for another program")
     assert error_of(interpreter, "a wait", "reversed") == ""
-    assert not is_caused_by(ValueError(), Waits)
+    assert not cause_of(ValueError(), Waits)
 
 
 def test_a_masked_lane_holds_any_value(interpreter):

@@ -197,8 +197,8 @@ def test_a_file_whose_copy_cannot_be_kept_is_not_reset(course, monkeypatch, caps
     (course / "work/ch1/one.py").write_text(RIGHT)
     monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     assert run("reset", "one") == 2
-    err = capsys.readouterr().err
-    assert err == f"learn.py: {course}/work/ch1/one.before.py: cannot be written (No space left on device)\n"
+    copy = course / "work" / "ch1" / "one.before.py"
+    assert capsys.readouterr().err == f"learn.py: {copy}: cannot be written (No space left on device)\n"
     assert (course / "work/ch1/one.py").read_text() == RIGHT
 
 
@@ -548,9 +548,10 @@ def test_a_file_that_stands_where_a_folder_has_to_be_is_named(blocked, words, co
 
 
 def test_a_folder_in_the_place_of_the_readers_file_is_named(course, capsys):
-    (course / "work/ch1/one.py").mkdir(parents=True)
+    mine = course / "work" / "ch1" / "one.py"
+    mine.mkdir(parents=True)
     assert run("reset", "one") == 2
-    assert capsys.readouterr().err == f"learn.py: {course}/work/ch1/one.py: cannot be read (Is a directory)\n"
+    assert capsys.readouterr().err == f"learn.py: {mine}: cannot be read (Is a directory)\n"
 
 
 def test_the_first_text_comes_without_torch(course):
