@@ -56,6 +56,8 @@ def _check_sizes(stage: Stage) -> None:
         stage.disqualify(label, finding.with_facts(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
     stage.agree()
     for candidate in stage.candidates_to_judge(libraries=False)[1:]:
+        if stage.ranks.count > 1:  # whoever refuses a size leaves the others waiting
+            continue
         if any(programs for programs, _ in stage.grids.get(candidate.label, ())):
             _check_beyond_launches(stage, candidate)
             _check_offsets(stage, candidate)
@@ -141,12 +143,9 @@ def _check_beyond_launches(stage: Stage, candidate: Candidate) -> None:
     for name, most in itertools.product(numbers, {lanes} | ({programs, programs * lanes} if is_fixed else set())):
         larger = {**arguments, name: most + most // 2 + 1}
         if 0 < most_elements(baseline, larger) < MOST_ELEMENTS:
-            where = {"where": Where.SIZE.value, "size": f"{name} = {larger[name]}"}
-            with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), stage.memory_check(name):
-                inputs = InputSet(stage.remaining, larger, stage.job.device, stage.rng.randrange(2**31))
-                condition = Condition(most_programs=programs, may_refuse=True)
-                with watched(races=False, most_programs=MOST_PROGRAMS):  # the baseline
-                    _judge_versions(stage, inputs, inputs, where, condition=condition, label=candidate.label)
+            condition = Condition(most_programs=programs, may_refuse=True)
+            with watched(races=False, most_programs=MOST_PROGRAMS):  # the baseline
+                _judge_resized(stage, larger, name, Where.SIZE, condition, candidate.label)
 
 
 def _check_offsets(stage: Stage, candidate: Candidate) -> None:
@@ -175,13 +174,20 @@ def check_one_less(stage: Stage) -> None:
     for name, number in numbers.items():
         if number < 2 or not stage.remaining or (stage.ranks.count > 1 and name != largest):
             continue
-        smaller = {**arguments, name: number - 1}
-        facts = {"where": Where.LESS.value, "size": f"{name} = {smaller[name]}"}
-        errors = (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError)
-        with suppress(*errors), stage.memory_check(stage.job.size):
-            smaller |= stage.ranks.rank_arguments
-            inputs = InputSet(stage.remaining, smaller, stage.job.device, stage.rng.randrange(2**31))
-            _judge_versions(stage, inputs, inputs, facts, condition=Condition(may_refuse=name != largest))
+        condition = Condition(may_refuse=name != largest)
+        _judge_resized(stage, {**arguments, name: number - 1}, name, Where.LESS, condition)
+
+
+def _judge_resized(
+    stage: Stage, arguments: dict[str, Any], name: str, where: Where, condition: Condition, label: str = ""
+) -> None:
+    """Judge every version, or one, at a size with another number of this name; not if the baseline refuses it."""
+    facts = {"where": where.value, "size": f"{name} = {arguments[name]}"}
+    refusals = (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError)
+    with suppress(*refusals), stage.memory_check(stage.job.size):
+        arguments = arguments | stage.ranks.rank_arguments
+        inputs = InputSet(stage.remaining, arguments, stage.job.device, stage.rng.randrange(2**31))
+        _judge_versions(stage, inputs, inputs, facts, condition=condition, label=label)
 
 
 def _judge_versions(
