@@ -211,6 +211,7 @@ def say(run, version, **changes):
         (edited(lambda data: data["known"].update(spins=3)), r"not a calibration \(Expected `array`, got `int`"),
         (edited(lambda data: data.update(schema=2)), r"an older version .*: measure again, or `git checkout .* FILE`$"),
     ],
+    ids=str.split("verdict ratio copies repetitions fewer_checks passed no_runs spins schema"),
 )  # fmt: skip
 def test_a_file_whose_figures_do_not_follow_is_refused_in_one_line(text, complaint, tmp_path):
     path = tmp_path / "calibration.json"
