@@ -48,9 +48,12 @@ def _check_sizes(stage: Stage) -> None:
     blind_spots: Findings = {}
     for i, size in enumerate(sizes):
         stage.progress.report_check(i / len(sizes))
-        if len(stage.candidates_to_judge(libraries=False)) > 1:  # a version beside the baseline
-            findings = _check_size(stage, i, size, is_new=choices[i] not in choices[:i])
-            blind_spots = {label: finding for label, finding in findings.items() if i == 0 or label in blind_spots}
+        left_out = stage.job.pair.lessons_left_out(size)
+        with stage.leaving_out(left_out):
+            if len(stage.candidates_to_judge(libraries=False)) > 1:  # a version beside the baseline
+                findings = _check_size(stage, i, size, is_new=choices[i] not in choices[:i])
+                kept = blind_spots.keys() & ({*findings} | left_out) if i else {*findings}
+                blind_spots = {label: finding for label, finding in (findings | blind_spots).items() if label in kept}
     stage.progress.report_check(None)
     for label, finding in blind_spots.items():
         stage.disqualify(label, finding.with_facts(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))

@@ -133,7 +133,9 @@ def _skip_outcome(text: str) -> Outcome:
 
 def _skip_reasons(job: Job) -> dict[str, str]:
     """Version -> why it cannot run on the job's device, or an empty text."""
-    return {version.label: skip_reason(version, job.info, job.info["gpus"]) for version in job.pair.versions}
+    left_out = dict.fromkeys(job.pair.lessons_left_out(job.size), f"a lesson: only `tuned` is made for {job.size}")
+    reasons = {version.label: skip_reason(version, job.info, job.info["gpus"]) for version in job.pair.versions}
+    return {label: reason or left_out.get(label, "") for label, reason in reasons.items()}
 
 
 def _interpreted_labels(job: Job) -> set[str]:

@@ -1,7 +1,7 @@
 """What a stage leaves to the next (Bench), a pair's candidates while one stage works on them (Stage), its progress."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -161,6 +161,16 @@ class Stage:
     def remaining(self) -> list[Candidate]:
         """The candidates that are not disqualified; none without a baseline."""
         return _remaining(self.candidates, self.disqualified)
+
+    @contextmanager
+    def leaving_out(self, labels: Collection[str]) -> Iterator[None]:
+        """Inside, these candidates are not there."""
+        before = self.candidates
+        self.candidates = tuple(candidate for candidate in before if candidate.label not in labels)
+        try:
+            yield
+        finally:
+            self.candidates = before
 
     def candidates_to_judge(self, libraries: bool = True) -> list[Candidate]:
         candidates = [candidate for candidate in self.remaining if candidate.label != CONTROL]

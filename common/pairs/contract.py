@@ -36,7 +36,8 @@ DRAWS = (  # of common.checks.stress, named without torch; a STRESS leaves some 
     "arrays with gaps in middle axes", "transposed arrays", "expanded arrays", "offsets beyond 32 bits",
 )  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
-SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # read: meant
+SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default",
+              "tuned": "tuned"}  # fmt: skip  # read: meant
 CLOSE = 0.82  # difflib's ratio from which a name is a misspelt one: sizes and helpers may have names of their own
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
 GLUON = "triton.experimental.gluon"

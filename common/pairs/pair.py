@@ -23,6 +23,7 @@ from common.pairs.user_error import suggestions
 from common.pairs.version_cache import cached_reader
 
 NOT_INTERPRETED = "written in Gluon, which has no interpreter: without a GPU it is only compiled (--xray)"
+TUNED = "optimized/tuned"  # the last rung: right at any shape and alignment
 ROOT = Path(__file__).resolve().parents[2]
 _serial = itertools.count()
 
@@ -58,6 +59,11 @@ class Pair:
     @property
     def check_sizes(self) -> list[str]:
         return [size for size in self.sizes if size.split("/")[0] == "check"]
+
+    def lessons_left_out(self, size: str) -> set[str]:
+        """The versions that need not run at a size: all but `tuned` at `tuned/*` and `check/tuned/*`."""
+        is_tuned = "tuned" in size.split("/")[:2]
+        return {version.label for version in self.variants if is_tuned and version.label != TUNED}
 
     @property
     def timed_sizes(self) -> list[str]:

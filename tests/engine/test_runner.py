@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import torch
 from liars.child import measure_quickly, measured
-from samples import VECTOR, notes_of, one_pair, reason_of, row_of, version, write_pair
+from samples import HONEST, VECTOR, notes_of, one_pair, reason_of, row_of, version, write_pair
 
 from common.engine import runner
 from common.machine.limits import cost_problem
@@ -297,6 +297,22 @@ def test_a_library_is_judged_where_it_is_timed(wrong_at, compared, run):
     row = row_of(run(version(extra=library), version(sizes=sizes), fast=True), "double")
     assert row.verdict in WITH_SPEEDUP
     assert bool(row.vs_library) == compared
+
+
+TUNED_SIZES = {"check": {"n": 128}, "check/tuned/odd": {"n": 127}, "default": {"n": 4096}, "tuned/odd": {"n": 511}}
+
+
+@pytest.mark.parametrize(("wrong", "verdicts"), [("", WITH_SPEEDUP), ("tuned", ["invalid"])])
+def test_a_lesson_is_left_out_at_the_sizes_of_tuned(wrong, verdicts, run, tmp_path):
+    """It would be wrong there; `tuned` has to be right."""
+    lesson = WRONG_IF_ODD.replace("% 2", "in (127, 511)")
+    write_pair(tmp_path, "double", {"tuned": version(lesson if wrong else HONEST)})
+    record = run(version(lesson), version(sizes=TUNED_SIZES), size="default,tuned", fast=True)
+    found = {(result.size, row.variant): row for result in record.pairs for row in result.rows}
+    assert found["default", "optimized"].verdict in WITH_SPEEDUP
+    assert {found[size, "optimized/tuned"].verdict for size in ("default", "tuned/odd")} <= set(verdicts)
+    row = found["tuned/odd", "optimized"]
+    assert (row.verdict, reason_of(row)) == ("skipped", "a lesson: only `tuned` is made for tuned/odd")
 
 
 def test_a_size_that_was_not_timed_vouches_for_none_after_it(swept):
