@@ -1,6 +1,6 @@
-"""Every exercise: its start fails, its solution passes, an alternative too, a wrong answer gets its message at its gate.
+"""Every exercise: its start fails, its solution passes; of some an alternative does, and a wrong answer gets its message.
 
-All alternatives and wrong answers are judged by `make mutants`; here one of each chapter and of each kind is.
+All alternatives and wrong answers are judged by `make mutants`; here one of each chapter and of each kind.
 """
 
 import ast

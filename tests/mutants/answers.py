@@ -1,6 +1,4 @@
-"""Answers to exercises: wrong ones, from [wrong] in exercise.toml, have to get their message at their gate, and right ones,
-from the folder `alternatives`, have to pass.
-"""
+"""Answers to exercises. Wrong ones ([wrong] in exercise.toml) get their message at their gate; `alternatives` pass."""
 
 from collections.abc import Iterator
 from functools import partial
