@@ -1,4 +1,4 @@
-"""Every exercise: its start fails, its solution passes; of some an alternative does, and a wrong answer gets its message.
+"""Every exercise: its start fails, its solution passes; an alternative of some does; a wrong answer gets its message.
 
 All alternatives and wrong answers are judged by `make mutants`; here one of each chapter and of each kind.
 """
