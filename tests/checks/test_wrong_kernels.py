@@ -1,9 +1,12 @@
 """Wrong kernels that are right at every check size, with masked lanes of 0: each is refused, its twin passes."""
 
+from dataclasses import replace
+
 import pytest
 from samples import one_pair, reason_of, version, write_pair
 
-from common.engine.runner import run_pairs
+from common.engine.runner import _with_interpreted, run_pairs
+from common.record.outcome import Verdict
 
 pytest.importorskip("triton")
 KERNEL = """
@@ -99,3 +102,25 @@ def test_only_its_mechanism_sees_what_is_wrong(interpreter, guard, tmp_path):
     for name, verdict in (("common.checks.guards.changed_input", "invalid"), (guard, "verified")):
         verdicts = interpreter.submit(verdicts_without, str(tmp_path), name).result()
         assert verdicts == {"optimized": "verified", "optimized/wrong": verdict}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        (LOAD, "mask=offsets < n))  # a part", "invalid"),
+        (ADD, "tl.store(y_ptr, tl.load(y_ptr) + part)", "invalid"),
+        (ADD, "tl.atomic_add(y_ptr, 2 * part)", "verified"),  # the GPU says that this is right: it computes otherwise
+        ("y_ptr, part)", "y_ptr, part * torch)", "verified"),  # the interpreter has no such operation
+    ],
+)
+def test_a_gpus_check_takes_from_the_interpreter_what_only_it_sees(old, new, verdict, tmp_path):
+    text = version(SUM, extra=KERNEL)
+    assert text.count(old) == 1
+    pair = one_pair(tmp_path, text.replace(old, new), version("return (x.sum() + w_shift).reshape(1)"))
+    record = run_pairs([pair], device="cpu", check_only=True)
+    (result,) = record.pairs
+    (row,) = result.rows
+    assert row.verdict in ("invalid", "crashed")
+    on_gpu = replace(record, pairs=[replace(result, rows=[replace(row, verdict=Verdict.VERIFIED, reason=None)])])
+    ((found,),) = (each.rows for each in _with_interpreted(on_gpu, [pair], lambda *_: None).pairs)
+    assert found.verdict == verdict, found
