@@ -1,7 +1,7 @@
 """What each version asks for is what its text says, counted at the size `count`: a lesson that contradicts it fails.
 
 An expected amount is the arithmetic of the pair's own docstring, at that size. `requested`, `sectors`, `distinct`,
-`tma` and `allocated` are in units of the `dram_bytes` of its `cost`, the minimum work; `flops`, `h2d` and `d2h` in
+`tma` and `allocated` are in units of the bytes of memory in its `cost`, the minimum work; `flops`, `h2d` and `d2h` in
 units of what it names. Launches, atomics and the most atomics on one address are numbers.
 """
 
@@ -89,6 +89,7 @@ CHAPTER_2 = {
     "ch2/tensor_cores": {
         "baseline": says("a multiply-add for each of m, n and k", launches=1, flops=1),
         "optimized/tf32": says("the same, in TF32", launches=1, flops=1),
+        "optimized/tile": says("the same in larger tiles", launches=1, flops=1),
         "optimized/bf16": says("the same, in bfloat16; x is converted in every call", launches=2, flops=1),
     },
     "ch2/transpose": {
