@@ -77,9 +77,9 @@ def widths(pictures, what="global loads"):
     }
 
 
-def test_only_adjacent_lanes_let_triton_move_16_bytes_at_once():
+def test_only_adjacent_lanes_at_known_addresses_let_triton_move_16_bytes_at_once():
     pictures = xray(*discover(ROOT / "ch1", "coalescing"), ["sm_90"])
-    assert widths(pictures) == {"baseline": {4}, "optimized": {16}}
+    assert widths(pictures) == {"baseline": {4}, "optimized/adjacent": {4}, "optimized/wide": {16}}
     assert any("global loads move up to 16 bytes at once instead of 4" in line for line in words(pictures))
 
 
@@ -133,7 +133,7 @@ def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once():
 )
 def test_a_damaged_cache_changes_nothing_and_its_folder_is_named(files, content, hint, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    path, size = ROOT / "ch1/optimized_coalescing.py", {"n": 256}
+    path, size = ROOT / "ch1/optimized_coalescing_wide.py", {"n": 256}
     dissect.cache_clear()
     first = anatomy(launches(path, size, H100)[0], H100)
     damaged = [file.write_bytes(content) for file in tmp_path.rglob(files)]
