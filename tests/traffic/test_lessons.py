@@ -151,7 +151,13 @@ CHAPTER_3 = {
     },
     "ch3/reductions": {
         "baseline": says("over rows: 4 of 32 bytes used", launches=1, requested=1, sectors=8),
-        "optimized": says("1/16 of it is written, and read by half sectors", launches=2, sectors=1 + 1 / 16 + 2 / 16),
+        "optimized/adjacent": says("every byte of a sector used", launches=1, requested=1, sectors=1),
+        "optimized/stripes": says(
+            "1/512 is written and read", launches=2, requested=1 + 2 / 512, sectors=1 + 2 / 512
+        ),
+        "optimized/tuned": says(
+            "1/16 of it is written, and read by half sectors", launches=2, sectors=1 + 1 / 16 + 2 / 16
+        ),
     },
     "ch3/rms_norm": {  # 128 rows; weight is a row, which every row's program reads
         "baseline": says("read twice, written once", requested=(3 + 1) * 128 / 257, distinct=1),
