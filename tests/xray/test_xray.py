@@ -97,7 +97,7 @@ def test_rows_of_odd_length_are_summed_16_bytes_at_a_time(size):
 )  # fmt: skip
 def test_vectors_along_rows_are_loaded_as_wide_as_the_width_allows(columns, dtype, narrowest):
     size = {"rows": 32, "columns": columns, "dtype": dtype}
-    (launch,) = launches(ROOT / "ch3/optimized_fused_elementwise.py", size, H100)
+    (launch,) = launches(ROOT / "ch3/optimized_fused_elementwise_tuned.py", size, H100)
     counts = dissect(compile_for(launch, H100), H100).counts
     assert {bits for what, bits in counts if what == "global loads"} == {128, narrowest}
 
