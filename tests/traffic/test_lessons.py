@@ -128,8 +128,10 @@ CHAPTER_3 = {
     },
     "ch3/layer_norm": {  # 128 rows; weight and bias are a row each, which every row's program reads
         "baseline": says("a row read three times, written once", requested=(4 + 2) * 128 / 258, distinct=1),
-        "optimized": says("read once, written once", requested=(2 + 2) * 128 / 258, distinct=1),
+        "optimized/registers": says("read once, written once", requested=(2 + 2) * 128 / 258, distinct=1),
+        "optimized/welford": says("read twice, written once", requested=(3 + 2) * 128 / 258, distinct=1),
         "optimized/cached": says("read once from memory, and once more", requested=(3 + 2) * 128 / 258, distinct=1),
+        "optimized/tuned": says("read once, written once", requested=(2 + 2) * 128 / 258, distinct=1),
     },
     "ch3/layer_norm_backward": {  # 256 rows of 1024, 16 programs at once (on a CPU); the unit is 3 rows for each
         "baseline": says(
@@ -163,8 +165,9 @@ CHAPTER_3 = {
     },
     "ch3/rms_norm": {  # 128 rows; weight is a row, which every row's program reads
         "baseline": says("read twice, written once", requested=(3 + 1) * 128 / 257, distinct=1),
-        "optimized": says("read once, written once", requested=(2 + 1) * 128 / 257, distinct=1),
+        "optimized/registers": says("read once, written once", requested=(2 + 1) * 128 / 257, distinct=1),
         "optimized/cached": says("read once from memory, and once more", requested=(3 + 1) * 128 / 257, distinct=1),
+        "optimized/tuned": says("read once, written once", requested=(2 + 1) * 128 / 257, distinct=1),
     },
     "ch3/rms_norm_backward": {  # as of layer_norm_backward, with one sum
         "baseline": says(
