@@ -112,7 +112,8 @@ CHAPTER_3 = {
     },
     "ch3/data_movement": {
         "baseline": says("transpose: lanes that write side by side read a row apart", requested=1, sectors=(8 + 1) / 2),
-        "optimized": says(
+        "optimized/tiles": says("transpose: tiles, adjacent on both sides", requested=1, sectors=1, distinct=1),
+        "optimized/tuned": says(
             "transpose: tiles, read along rows, written along columns", requested=1, sectors=1, distinct=1
         ),
     },
@@ -128,12 +129,15 @@ CHAPTER_3 = {
     },
     "ch3/fused_elementwise": {  # the unit is 3 matrices
         "baseline": says("five operations, 12 matrices in all", launches=5, requested=12 / 3, distinct=12 / 3),
-        "optimized": says("2 * 2 KiB of the vectors beside 3 * 2 KiB", launches=1, requested=5 / 3, distinct=1),
+        "optimized/fused": says("each row reads the vectors again", launches=1, requested=5 / 3, distinct=1),
+        "optimized/tuned": says("2 * 2 KiB of the vectors beside 3 * 2 KiB", launches=1, requested=5 / 3, distinct=1),
     },
     "ch3/layer_norm": {  # 128 rows; weight and bias are a row each, which every row's program reads
         "baseline": says("a row read three times, written once", requested=(4 + 2) * 128 / 258, distinct=1),
-        "optimized": says("read once, written once", requested=(2 + 2) * 128 / 258, distinct=1),
+        "optimized/registers": says("read once, written once", requested=(2 + 2) * 128 / 258, distinct=1),
+        "optimized/welford": says("read twice, written once", requested=(3 + 2) * 128 / 258, distinct=1),
         "optimized/cached": says("read once from memory, and once more", requested=(3 + 2) * 128 / 258, distinct=1),
+        "optimized/tuned": says("read once, written once", requested=(2 + 2) * 128 / 258, distinct=1),
     },
     "ch3/layer_norm_backward": {  # 256 rows of 1024, 16 programs at once (on a CPU); the unit is 3 rows for each
         "baseline": says(
@@ -157,12 +161,19 @@ CHAPTER_3 = {
     },
     "ch3/reductions": {
         "baseline": says("over rows: 4 of 32 bytes used", launches=1, requested=1, sectors=8),
-        "optimized": says("1/16 of it is written, and read by half sectors", launches=2, sectors=1 + 1 / 16 + 2 / 16),
+        "optimized/adjacent": says("every byte of a sector used", launches=1, requested=1, sectors=1),
+        "optimized/stripes": says(
+            "1/512 is written and read", launches=2, requested=1 + 2 / 512, sectors=1 + 2 / 512
+        ),
+        "optimized/tuned": says(
+            "1/16 of it is written, and read by half sectors", launches=2, sectors=1 + 1 / 16 + 2 / 16
+        ),
     },
     "ch3/rms_norm": {  # 128 rows; weight is a row, which every row's program reads
         "baseline": says("read twice, written once", requested=(3 + 1) * 128 / 257, distinct=1),
-        "optimized": says("read once, written once", requested=(2 + 1) * 128 / 257, distinct=1),
+        "optimized/registers": says("read once, written once", requested=(2 + 1) * 128 / 257, distinct=1),
         "optimized/cached": says("read once from memory, and once more", requested=(3 + 1) * 128 / 257, distinct=1),
+        "optimized/tuned": says("read once, written once", requested=(2 + 1) * 128 / 257, distinct=1),
     },
     "ch3/rms_norm_backward": {  # as of layer_norm_backward, with one sum
         "baseline": says(
