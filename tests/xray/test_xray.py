@@ -301,6 +301,7 @@ def test_a_compilers_complaint_is_one_line():
 # The command
 
 
+@pytest.mark.rest
 def test_a_picture_is_asked_for_by_name_wherever_the_pair_is(in_its_process, capsys):
     assert benchmark.main(["--xray", "coalescing", "--arch", "sm_80,sm_90", "--code", "ptx"]) == 0
     out, err = capsys.readouterr()
