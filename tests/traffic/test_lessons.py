@@ -248,14 +248,9 @@ CHAPTER_4 = {
     },
     "ch4/batched_matmul": {
         "baseline": says("40 launches, tiles of 64 x 64: a, b twice", launches=40, requested=(2 + 2 + 1) / 3, flops=1),
-        "optimized": says("one launch of the same tiles", launches=1, requested=(2 + 2 + 1) / 3, flops=1),
-        "optimized/tf32x3": says(
-            "64 x 128: a once, b twice, and the last of two blocks of k again",
-            launches=1, requested=((1 + 2) * 3 / 2 + 1) / 3, flops=1,
-        ),
-        "optimized/tma": says(
-            "tiles of 64 x 64 by descriptor", launches=1, requested=(2 + 2 + 1) / 3, tma=5 / 3, flops=1
-        ),
+        "optimized/one_launch": says("the same tiles, once", launches=1, requested=(2 + 2 + 1) / 3, flops=1),
+        "optimized/tf32x3": says("the same in 16 bits", launches=1, requested=(2 + 2 + 1) / 3, flops=1),
+        "optimized/tuned": says("its smallest tile is the same", launches=1, requested=(2 + 2 + 1) / 3, flops=1),
     },
     "ch4/fused_activation": {  # m = n = 2 k: a and b are half of c, the unit is 2 c
         "baseline": says(
@@ -284,7 +279,10 @@ CHAPTER_4 = {
     },
     "ch4/split_k": {  # MiB: x is read by 64 tiles; 4 sums of each element of c in float32 are 1
         "baseline": says("w_b once", launches=1, requested=(4 + 1 + 1 / 8) / SKINNY, distinct=1),
-        "optimized": says("1 MiB written and read", launches=2, requested=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=0),
+        "optimized/split": says(
+            "1 MiB written and read; the sums, 256 KiB, written and read; 128 written",
+            launches=3, requested=(4 + 1 + 2 + 1 / 2 + 1 / 8) / SKINNY, atomics=0,
+        ),
         "optimized/atomic": says(
             "256 KiB set to zero, 262,144 additions, 4 to each address; 256 KiB read, 128 written",
             launches=3, requested=(4 + 1 + 1 / 4 + 2 + 1 / 4 + 1 / 8) / SKINNY, atomics=262_144, per_address=4,
@@ -293,6 +291,7 @@ CHAPTER_4 = {
             "the same bytes in one launch: each of 256 programs counts itself at its tile",
             launches=1, requested=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=256, per_address=4,
         ),
+        "optimized/tuned": says("one launch adds up", launches=2, requested=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=0),
     },
     "ch4/tile_size": {
         "baseline": says("64 x 64 of 512 x 512: each factor 8 times", requested=(8 + 8 + 1) / 3, distinct=1, flops=1),
