@@ -214,7 +214,7 @@ CHAPTER_4 = {
             "scores written, masked, through softmax, read: 6 * 8; q, k, v, o; q is scaled, a mask of 1 u made",
             requested=(6 * 8 + 4 + 2 + 4) / 4, flops=N * N / CAUSAL,
         ),
-        "optimized": says(
+        "optimized/online": says(
             "q and o once, k and v by each of 8 programs of a head; masked scores are computed, too",
             requested=(2 + 8 * 2) / 4, distinct=1, flops=N * N / CAUSAL,
         ),
@@ -229,22 +229,24 @@ CHAPTER_4 = {
             "the same in another order", requested=(2 + 36 / 8 * 2) / 4, tma=11 / 4, flops=36 * 64**2 / CAUSAL
         ),
         "optimized/gluon": says("written in Gluon"),
+        "optimized/tuned": says("written in Gluon"),
     },
     "ch4/attention_backward": {  # the unit is 7 u; no mask; a row's number (lse, delta) is 1/32 u
         "baseline": says(
             "forward 4 passes of 8 u, backward 7; q scaled both ways, q and k and v, o and do, three gradients",
             requested=((4 + 7) * 8 + 2 + 4 + 2 + 8) / 7, flops=1,
         ),
-        "optimized": says(
-            "forward q, o, 8 times k, v; then q, o, do, dq, 8 times k, v; then k, v, dk, dv, 8 times q, do; 9 products",
-            launches=3, requested=((2 + 16) + (4 + 16) + (4 + 16) + (1 + 2 + 16) / 32) / 7, flops=9 / 6, atomics=0,
+        "optimized/recomputed": says(
+            "forward q, o, 8 times k, v; o, do; q, do, dq, 8 times k, v; k, v, dk, dv, 8 times q, do; 9 products",
+            launches=4, requested=((2 + 16) + 2 + (3 + 16) + (4 + 16) + (1 + 1 + 2 + 16) / 32) / 7, flops=9 / 6,
+            atomics=0,
         ),
         "optimized/one_pass": says(
             "8 blocks of keys read, add to and write dq in float32 (2 u), zero before, rounded after; 7 products",
             launches=5, requested=((2 + 16) + 2 + (4 + 16) + 8 * 4 + 2 + 3 + (1 + 1 + 16) / 32) / 7, flops=7 / 6,
             atomics=8 * 2 * 512 * 64, per_address=8,
         ),
-        "optimized/gluon": says("written in Gluon"),
+        "optimized/tuned": says("written in Gluon"),
     },
     "ch4/batched_matmul": {
         "baseline": says("40 launches, tiles of 64 x 64: a, b twice", launches=40, requested=(2 + 2 + 1) / 3, flops=1),
