@@ -45,7 +45,7 @@ MUTANTS = {
                on_a_gpu="what lies behind an allocation is nobody's: compute-sanitizer tells"),
         Mutant("squared in float16", "x * x, mask=mask",
                "(x.to(tl.float16) * x.to(tl.float16)).to(tl.float32), mask=mask", of="wide"),
-        Mutant("blocks overlap by an element", "pid * BLOCK + lane", "pid * (BLOCK - 1) + lane", of="adjacent"),
+        Mutant("a gap of one element between blocks", "pid * BLOCK + lane", "pid * (BLOCK + 1) + lane", of="adjacent"),
         Mutant("lanes two elements apart, in the first half of x twice", "pid * BLOCK + lane",
                "pid * BLOCK // 2 + 2 * lane", of="adjacent"),
     ],
