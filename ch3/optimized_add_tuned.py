@@ -1,28 +1,24 @@
-"""Add two matrices as the vectors they are in memory: 16 bytes an access, eight elements a lane, into `out`.
+"""Add two vectors of any length 16 bytes at a time: the last elements are apart, so that a mask splits no access.
 
-Problem: `baseline_add.py` starts a program for every 128 elements, and divides for each of them.
+Problem: a lane loads 16 bytes only if all of them are inside. Of `offsets < n` in `optimized_add_flat.py` the compiler
+knows that where n is a multiple of 16, which Triton looks at before it compiles. Else a lane loads each of its elements
+alone: in bfloat16, 16 loads of 2 bytes for 2 of 16.
 
-Idea: a contiguous matrix is a vector in memory, and a sum needs neither rows nor columns. Program `pid` adds the 1024
-elements from pid * 1024 on. The compiler sees that they are adjacent, so a lane moves 16 bytes at once:
+Idea: the kernel gets n rounded down to a multiple of 16. What for:
 
-    4 warps * 32 lanes * 16 bytes = 2048 bytes an instruction: two loads of x and two of y before the first addition
+    n % 16 elements    are left. Program 0 adds them, too, with a mask of their own
+    few elements       share one mask all the same: else program 0 waits for memory twice
 
-A lane loads 16 bytes only if all of them are inside. Of `offsets < n` the compiler knows that where n is a multiple of
-16, which Triton looks at before it compiles. So the kernel gets n without the last n % 16 elements, and one program
-adds these, too. (With one mask for all, a lane loads each of its elements alone: in bfloat16, 16 loads of 2 bytes for
-2 of 16. Few elements share one mask all the same: else the program that adds the last ones, too, waits twice.)
+Cost: as before; a constant more for which the kernel is compiled.
 
-Cost: the same 12 bytes an element of float32, with a quarter of the loads, an eighth of the programs and no division.
-A lane has 64 bytes in flight instead of 8. `out` exists before the call. A matrix that is not contiguous is copied.
-
-Predict: `library` is torch.add into the same `out`. By the GPU's clock, how many times this version's time does it
-take at 256 x 256, and at 8192 x 8192?
+Predict: how many times faster than `flat` is it at 8191 x 8193 elements, in float32 and in bfloat16?
 """
 
 import torch
 import triton
 import triton.language as tl
 
+VERSUS = "flat"
 FEW = 2**14  # elements: up to so many share one mask
 
 

@@ -12,7 +12,8 @@ Between the two passes only an integer is kept.
 Cost: arithmetic, ten rounds of two products of 32 by 32 bits for a counter. A counter gives four numbers, and they
 serve four elements. (A kernel that asks for one number at a time throws three of four away.)
 
-    4 numbers   10 rounds * 6 instructions    15 an element, 24 with all else (--xray)
+    4 numbers   10 rounds * 6 instructions    15 an element, 22 to 24 with all else (--xray); 9 of them are products of
+                                              integers, which start at half the rate of others: they count twice
     memory      has time for 56 an element of float32 and 28 of float16, by an H200's datasheet: 4.8 TB/s, 67 TFLOP/s
 
 Predict: is the whole ratio of the bytes won, 18 / 16 in float32 and 10 / 8 in float16?

@@ -76,7 +76,7 @@ def run(x, w_weight, mean, rstd, dy):
     dx = torch.empty_like(x)
     rows, columns = x.shape
     block = min(triton.next_power_of_2(max(columns, 1)), WIDEST)
-    parts, warps = triton.cdiv(columns, block), min(max(block // (32 * ELEMENTS), 1), 32)
+    parts, warps = max(triton.cdiv(columns, block), 1), min(max(block // (32 * ELEMENTS), 1), 32)
     sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
     programs = min(rows, max(sms * min(WIDEST // block, 16) // parts, 1))  # for each part
     sums = torch.empty(2, programs, columns, device=x.device)

@@ -95,9 +95,10 @@ CHAPTER_2 = {
 }  # fmt: skip
 
 CHAPTER_3 = {
-    "ch3/add": {  # the unit is 3 matrices
+    "ch3/add": {
         "baseline": says("every byte that arrives is used; a new result", requested=1, sectors=1, allocated=1 / 3),
-        "optimized": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
+        "optimized/flat": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
+        "optimized/tuned": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
     },
     "ch3/add_small": {
         "baseline": says("reads two, writes one", launches=1, requested=1, sectors=1),
@@ -119,7 +120,8 @@ CHAPTER_3 = {
     },
     "ch3/elementwise": {  # the unit is 2 matrices
         "baseline": says("every byte that arrives is used; a new result", requested=1, sectors=1, allocated=1 / 2),
-        "optimized": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
+        "optimized/flat": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
+        "optimized/tuned": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
     },
     "ch3/fused_elementwise": {  # the unit is 3 matrices
         "baseline": says("five operations, 12 matrices in all", launches=5, requested=12 / 3, distinct=12 / 3),
