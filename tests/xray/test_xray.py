@@ -77,9 +77,9 @@ def widths(pictures, what="global loads"):
     }
 
 
-def test_only_adjacent_lanes_let_triton_move_16_bytes_at_once():
+def test_only_adjacent_lanes_at_known_addresses_let_triton_move_16_bytes_at_once():
     pictures = xray(*discover(ROOT / "ch1", "coalescing"), ["sm_90"])
-    assert widths(pictures) == {"baseline": {4}, "optimized": {16}}
+    assert widths(pictures) == {"baseline": {4}, "optimized/adjacent": {4}, "optimized/wide": {16}}
     assert any("global loads move up to 16 bytes at once instead of 4" in line for line in words(pictures))
 
 
@@ -107,8 +107,8 @@ def test_vectors_along_rows_are_loaded_as_wide_as_the_width_allows(columns, dtyp
     [
         ("ch3/optimized_softmax_tuned.py", {"rows": 2, "columns": 9000}),
         ("ch3/optimized_reductions_tuned.py", {"rows": 8192, "columns": 128}),
-        ("ch4/optimized_batched_matmul.py", {"batch": 1, "m": 512, "n": 512, "k": 2048}),
-        ("ch4/optimized_split_k.py", {"m": 64, "n": 64, "k": 16_384}),
+        ("ch4/optimized_batched_matmul_tuned.py", {"batch": 1, "m": 64, "n": 512, "k": 2048}),
+        ("ch4/optimized_split_k_tuned.py", {"m": 64, "n": 64, "k": 16_384}),
     ],
 )
 def test_a_launch_that_may_begin_early_waits_before_it_reads_results_or_stores(path, size):
@@ -133,7 +133,7 @@ def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once():
 )
 def test_a_damaged_cache_changes_nothing_and_its_folder_is_named(files, content, hint, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    path, size = ROOT / "ch1/optimized_coalescing.py", {"n": 256}
+    path, size = ROOT / "ch1/optimized_coalescing_wide.py", {"n": 256}
     dissect.cache_clear()
     first = anatomy(launches(path, size, H100)[0], H100)
     damaged = [file.write_bytes(content) for file in tmp_path.rglob(files)]
@@ -301,6 +301,7 @@ def test_a_compilers_complaint_is_one_line():
 # The command
 
 
+@pytest.mark.rest
 def test_a_picture_is_asked_for_by_name_wherever_the_pair_is(in_its_process, capsys):
     assert benchmark.main(["--xray", "coalescing", "--arch", "sm_80,sm_90", "--code", "ptx"]) == 0
     out, err = capsys.readouterr()
