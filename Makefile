@@ -41,7 +41,7 @@ record: .venv/.ready ## measure all that recorded/ lacks, or that is stale there
 # Two at a time (the rest: notebooks first, they are long); then, one after the other, those that compare times. All of
 # it runs, whatever fails.
 test: .venv/.tested ## what every change must pass: five minutes on two cores
-	@$(PYTEST) tests -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
+	@$(PYTEST) -p no:nbval tests -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
 
 test-all: ## that and the rest: all sizes, notebooks, architectures, style, types, a minute of calibration
 	@$(MAKE) --no-print-directory --keep-going test rest

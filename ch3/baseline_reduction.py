@@ -41,7 +41,7 @@ def library(x):
 
 
 def cost(x):
-    return {"dram_bytes": x.nbytes}  # read x once
+    return {"dram_read_bytes": x.nbytes}  # once
 
 
 @triton.jit

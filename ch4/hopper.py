@@ -10,6 +10,7 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # of a partition's threads; Triton 3.6 has the second name
+_fields, _compiled = {}, {}  # of descriptors by shape, of kernels by what they are compiled for
 
 
 def tiles(x, rows, width=0):
@@ -19,18 +20,44 @@ def tiles(x, rows, width=0):
     """
     n, d = x.shape[-2:]
     width = width or d
-    layout = gl.NVMMASharedLayout(min(128, width * x.element_size()), 8 * x.element_size(), 3)
-    return TensorDescriptor.from_tensor(x.view(-1, n, d), [1, rows, width], layout)
+    return _descriptor(x.view(-1, n, d), (1, rows, width), min(128, width * x.element_size()))
 
 
 def blocks(x, rows, columns):
     """A descriptor of a matrix of 16-bit elements as blocks [rows, columns], swizzled. columns: a multiple of 64."""
-    return TensorDescriptor.from_tensor(x, [rows, columns], gl.NVMMASharedLayout(128, 16, 2))
+    return _descriptor(x, (rows, columns), 128)
 
 
 def flat(x, length=64):
     """A descriptor of x, of 4-byte elements in a row, as blocks [length]."""
-    return TensorDescriptor.from_tensor(x.view(-1), [length], gl.NVMMASharedLayout(0, 32, 1))
+    return _descriptor(x.view(-1), (length,), 0)
+
+
+def _descriptor(x, block, swizzle):
+    """A descriptor of x, with its block's rows swizzled over so many bytes. Those of a shape are checked once.
+
+    TensorDescriptor checks shape, strides, block and layout whenever it is made, which takes Python some 20 us.
+    """
+    key = x.shape, x.stride(), x.dtype, block, swizzle, x.data_ptr() % 16
+    if key not in _fields:
+        layout = gl.NVMMASharedLayout(swizzle, 8 * x.element_size(), len(block))
+        _fields[key] = {**vars(TensorDescriptor.from_tensor(x, [*block], layout)), "base": None}  # keeps no memory
+    found = object.__new__(TensorDescriptor)
+    vars(found).update(_fields[key], base=x)
+    return found
+
+
+def launch(kernel, grid, key, *arguments, **options):
+    """kernel[grid](*arguments, **options), where all that Triton compiles for follows from `key`.
+
+    Triton looks at each argument in each launch: its type, its alignment, its number if it is a constant. Here it does
+    so in the first launch of a key, and the compiled kernel is kept.
+    """
+    compiled = _compiled.get((kernel, key))
+    if compiled is None:
+        _compiled[kernel, key] = kernel[grid](*arguments, **options)
+    else:
+        compiled[(*grid, 1, 1)[:3]](*arguments)
 
 
 @builtin

@@ -1,7 +1,7 @@
 """Multiply 40 pairs of matrices in one launch, float32 as three TF32 products, each at 7 times the CUDA cores' rate.
 
-Problem: `optimized_batched_matmul.py` multiplies float32 on the CUDA cores: 67 TFLOP/s by an H200's datasheet. Tensor
-cores do 495 TFLOP/s in TF32, but TF32 keeps only 10 bits of a float32's fraction.
+Problem: `optimized_batched_matmul_one_launch.py` multiplies float32 on the CUDA cores: 67 TFLOP/s by an H200's
+datasheet. Tensor cores do 495 TFLOP/s in TF32, but TF32 keeps only 10 bits of a float32's fraction.
 Idea: split each number into two TF32 numbers, the rounded number and the rest. Of their four products, leave out the
 smallest:
 
@@ -10,45 +10,27 @@ smallest:
 This is a few times float32's own rounding, 2^-24. In a sum such errors partly cancel, and the answer is judged as
 float32. Tensor cores cut a sum off where float32 rounds it. These errors do not cancel, they grow with k: so each block
 of k begins at zero, and the CUDA cores add its sum to the others.
-To be split, numbers have to pass registers. So they are loaded there, one by one, wherever rows begin, and the next
-block's loads are under way while this block is multiplied. Tensor cores want their second operand with neighbours along
-k side by side. Rows of x lie so, and rows of y do not: this kernel multiplies the transposed matrices, y^T by x^T.
 Cost: 40 products of 128^3 are 168 MFLOP and 7.5 MiB. By an H200's datasheet
 
     CUDA cores      at 67 TFLOP/s                     2.5 us
     tensor cores    at 495 TFLOP/s, 3 times as many   1.0 us
     memory          at 4.8 TB/s                       1.6 us
 
-Each program splits all that it loads, 4 instructions a number on an H100, and reads its last block twice. TF32's
-smallest step is 2^-136: numbers below 2^-113 lose bits of their rest. Where an infinity meets numbers in thousands, or
-a product overflows, those with rests overflow, too, with either sign: the answer may be NaN instead of an infinity.
-16-bit tensors have nothing to split, and copies that pass no registers are better for them, wherever these can be made:
-see `optimized_batched_matmul.py`. The limit is counted at the CUDA cores' rate, as for the other versions.
+Each program splits all that it loads, several instructions a number. TF32's smallest step is 2^-136: numbers below
+2^-113 lose bits of their rest. Where an infinity meets numbers in thousands, or a product overflows, those with rests
+overflow, too, with either sign: the answer may be NaN instead of an infinity. 16-bit numbers have nothing to split:
+their kernel is that of `optimized_batched_matmul_one_launch.py`. The limit is counted at the CUDA cores' rate, as for
+the other versions.
 Predict: how many times as fast can 40 products of 256^3 in float32 be, by the rates above?
 """
 
 import torch
 import triton
 import triton.language as tl
-from split_k_reduce import tiles_of
 
-VERSUS = ""
+VERSUS = "one_launch"
 REQUIRES = {"capability": (8, 0)}
-SMS = 132  # of an H100 or H200
 LARGEST = tl.constexpr(2.0**128 - 2.0**117)  # of TF32
-# (the time of a program alone on its SM, of two beside each other, tile): by an element's bytes, measured on an H100
-TILES = {
-    4: [
-        (1.0, 2.0, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 16, "num_warps": 8}),
-        (0.37, 0.6, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4}),
-        (0.34, 0.43, {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4}),
-    ],
-    2: [
-        (1.0, 2.0, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "num_warps": 8}),
-        (0.66, 1.32, {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8}),
-        (0.45, 0.5, {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4}),
-    ],
-}
 
 
 def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, device="cuda"):
@@ -58,7 +40,7 @@ def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, dev
 
 
 @triton.jit
-def halves(x):
+def split_tf32(x):
     """x rounded to TF32, and the rest. Of an infinity: TF32's largest number, since 0 times that is 0, and infinity."""
     high = ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
     high = tl.clamp(high, -LARGEST, LARGEST)
@@ -68,64 +50,35 @@ def halves(x):
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, FAR: tl.constexpr, SHORT: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
-    pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
-    first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
-    a_ptr += pid_b * stride_ab + first_m.to(tl.int64) * stride_am
-    b_ptr += pid_b * stride_bb + first_n.to(tl.int64) * stride_bn
-    c_ptr += pid_b * M * N + first_m.to(tl.int64) * N + first_n
-    offs_m, offs_n, offs_k = tl.arange(0, BLOCK_M)[None, :], tl.arange(0, BLOCK_N)[:, None], tl.arange(0, BLOCK_K)
-    rows, columns = M - first_m, N - first_n
-    # beyond the edge the last row is read again, and is not stored
-    at_m, at_n, at_k = tl.minimum(offs_m, rows - 1), tl.minimum(offs_n, columns - 1), offs_k
-    if SHORT:  # k is less than a block
-        at_k = tl.minimum(offs_k, K - 1)
-    if FAR:  # 64 bits: a tile's offsets may exceed 2^31
-        at_m, at_n, at_k = at_m.to(tl.int64), at_n.to(tl.int64), at_k.to(tl.int64)
-    a_ptrs = a_ptr + (at_k[:, None] * stride_ak + at_m * stride_am)
-    b_ptrs = b_ptr + (at_n * stride_bn + at_k[None, :] * stride_bk)
-    steps = tl.cdiv(K, BLOCK_K)
-    first = K - tl.maximum(steps - 1, 0) * BLOCK_K  # what whole blocks leave comes first: no other block has a mask
-    a = tl.load(a_ptrs, mask=offs_k[:, None] < first, other=0.0)
-    b = tl.load(b_ptrs, mask=offs_k[None, :] < first, other=0.0)
-    acc = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
-    for i in tl.range(1, steps + 1, num_stages=1):
-        # after the last block there is no next one: it is read again, and not used, so that no load needs a mask
-        step = tl.where(i < steps, tl.where(i > 1, BLOCK_K, first), 0).to(tl.int64)
-        a_ptrs += step * stride_ak
-        b_ptrs += step * stride_bk
-        next_a, next_b = tl.load(a_ptrs), tl.load(b_ptrs)
+    num_pid_n, pid = tl.cdiv(N, BLOCK_N), tl.program_id(0).to(tl.int64)  # 64 bits: offsets may exceed 2^31
+    pid_b = tl.program_id(1).to(tl.int64)  # which product
+    a_ptr, b_ptr, c_ptr = a_ptr + pid_b * stride_ab, b_ptr + pid_b * stride_bb, c_ptr + pid_b * M * N
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M))[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N))[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        offs_k = k + tl.arange(0, BLOCK_K).to(tl.int64)
+        a_ptrs = a_ptr + offs_m * stride_am + offs_k[None, :] * stride_ak
+        b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n * stride_bn
+        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K) & (offs_n < N), other=0.0)
         if a.dtype == tl.float32:
-            high_a, low_a = halves(a)
-            high_b, low_b = halves(b)
-            part = tl.dot(low_b, high_a, input_precision="tf32")
-            part = tl.dot(high_b, low_a, part, input_precision="tf32")
-            acc += tl.dot(high_b, high_a, part, input_precision="tf32")
+            high_a, low_a = split_tf32(a)
+            high_b, low_b = split_tf32(b)
+            part = tl.dot(low_a, high_b, input_precision="tf32")
+            part = tl.dot(high_a, low_b, part, input_precision="tf32")
+            acc += tl.dot(high_a, high_b, part, input_precision="tf32")
         else:
-            acc = tl.dot(b, a, acc)
-        a, b = next_a, next_b
-    tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
-
-
-def tile_of(products, M, N, itemsize):
-    """The tile of which all programs take the least time."""
-
-    def time(alone, both, tile):
-        programs = triton.cdiv(products * tiles_of(tile, M, N), SMS)  # of an SM
-        return programs // 2 * both + programs % 2 * alone
-
-    return min(TILES[itemsize], key=lambda each: time(*each))[-1]
+            acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
 def run(x, y):
     (batch, M, K), N = x.shape, y.shape[2]
     c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
-    if c.numel():
-        tile = tile_of(batch, M, N, x.element_size())
-        far = max(*x.stride()[1:], *y.stride()[1:]) > 2**23  # times a tile's 128 rows: 2^30
-        matmul_kernel[(batch * tiles_of(tile, M, N),)](
-            x, y, c, M, N, K, *x.stride(), *y.stride(), **tile, FAR=far, SHORT=tile["BLOCK_K"] > K
-        )
+    block_k = 64 if x.element_size() == 2 else 32  # 128 bytes of a row
+    tiles = triton.cdiv(M, 64) * triton.cdiv(N, 64)
+    matmul_kernel[(tiles, batch)](x, y, c, M, N, K, *x.stride(), *y.stride(), BLOCK_M=64, BLOCK_N=64, BLOCK_K=block_k)
     return c

@@ -1,4 +1,4 @@
-"""Several programs share the k of a tile, and a second launch adds their sums up: `optimized_split_k.py` says why.
+"""Several programs share the k of a tile, and a second launch adds up: `optimized_split_k_split.py` says why.
 
 The launch that adds up; and for few products of a long k, which tiles there are, and how many programs share one.
 """

@@ -27,9 +27,11 @@ def interpret():
 
 @cache
 def module(path, constants=()):
-    """A file of a chapter, loaded once for each set of constants that are to be others in it."""
+    """A file of a chapter, loaded once for each set of constants that are to be others in it or its `helper.NAME`."""
     loaded = load(path)
-    vars(loaded).update(constants)
+    for name, value in constants:
+        *helper, own = name.split(".")
+        setattr(getattr(loaded, helper[0]) if helper else loaded, own, value)
     return loaded
 
 

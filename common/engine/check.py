@@ -78,8 +78,9 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
         return {}
     on_gpu = stage.job.device != "cpu"  # no kernel runs in the interpreter, which takes seconds
     libraries = i == 0 and on_gpu and not stage.job.timed
+    is_quick = i > 0 and not on_gpu and stage.job.stressed  # beside a GPU it matters which of both calls is wrong
     where: Facts = {"where": Where.SIZE.value, "size": size}
-    blind_spots = judge_all(stage, inputs, other, where, libraries=libraries, only_filled=i > 0 and not on_gpu)
+    blind_spots = judge_all(stage, inputs, other, where, libraries=libraries, only_filled=is_quick)
     for label, problem in count_costs(stage.remaining, inputs.by_label)[1].items():
         stage.disqualify(label, problem)
     stage.agree()

@@ -20,7 +20,7 @@ from common.record.result import CONTROL, PairResult, Row
 
 MOST_SAMPLES, LEAST_SAMPLES, ALONE_S = 10, 3, 0.5  # of a run alone
 BATCHES = 5  # samples suffice if each has many calls
-REPEATS = 4  # of runs that contradict the conclusion
+REPEATS, FAST_REPEATS = 4, 1  # of runs that contradict the conclusion; with --fast, in a group, which starts slowly
 BUSY_CORES = 0.3  # cores that are busy between calls: above this, a note says so
 RunAlone = Callable[..., AloneResult]  # (job, request, a function that answers questions) -> the process's result
 
@@ -78,7 +78,7 @@ def confirm_result(job: Job, result: PairResult, call: RunAlone) -> PairResult:
     result = _drop_candidates(
         result, {label: run_result.outcome for label, (run_result,) in runs.items() if run_result.outcome}
     )
-    for _ in range(REPEATS):
+    for _ in range(FAST_REPEATS if job.blocks and job.ranks > 1 else REPEATS):
         confirmed = _with_runs(result, runs)
         doubtful = [row for row in confirmed.rows if is_contradicted(Outcome(row.verdict, row.reason))]
         for label in {label for row in doubtful for label in (row.variant, row.versus)}:

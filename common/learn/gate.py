@@ -11,7 +11,7 @@ ENDS = {
     PASSED: "passed. `python learn.py solution` compares, `python learn.py next` goes on",
     NOT_YET: "not yet. Change the file and check again; `python learn.py hint` helps",
     CANNOT: "this machine cannot grade it",
-    UNSURE: "unsure: the interval lies across the line. Check again on a quieter machine",
+    UNSURE: "unsure: the interval lies across the line, or there is none. Check again on a quieter machine",
 }
 NEEDS_GPU = "speed"  # the only gate that a machine without a GPU need not judge
 Say = Callable[["Gate"], None]

@@ -190,7 +190,9 @@ def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
     if row.interval is None or row.ratio is None:
         failure = wrong_answer(row.reason)
         reason = failure.text(pair) if failure else text(row.reason)
-        yield Gate("speed", False if row.verdict in FAILED else None, f"not timed: {word(row.verdict)}: {reason}")
+        says = f"not timed: {word(row.verdict)}: {reason}"
+        passed, is_unsure = False if row.verdict in FAILED else None, row.verdict != Verdict.SKIPPED
+        yield Gate("speed", passed, says, is_unsure=is_unsure)
         return
     low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)
     arm = result.arms[row.variant]

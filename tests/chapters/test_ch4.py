@@ -20,11 +20,20 @@ from torch.nn import functional
 from common.pairs.pair import ROOT, TUNED, discover
 from common.xray.picture import xray
 
+
+def right_anywhere(pair):
+    """A pair without the lessons that leave special cases to `tuned`."""
+    has_tuned = any(version.label == TUNED for version in pair.versions)
+    kept = [version for version in pair.versions if not has_tuned or version.label in ("baseline", TUNED)]
+    return SimpleNamespace(versions=kept, baseline=pair.baseline)
+
+
 PAIRS = {pair.name: pair for pair in discover(ROOT / "ch4")}
 PRODUCTS = ("matmul", "fused_activation", "tile_size", "split_k", "precision", "batched_matmul")
 ATTENTION = ("attention", "attention_backward")
 each = partial(edges.each, PAIRS)
 on_gpu = partial(each, devices=("cuda",))
+anywhere = partial(edges.each, {name: right_anywhere(pair) for name, pair in PAIRS.items()})
 large = pytest.mark.xdist_group("large")  # with pytest -n, one of these at a time: each fills a part of the GPU
 pytestmark = [
     pytest.mark.rest,  # kernels at their edges, in the interpreter
@@ -118,13 +127,13 @@ def right(call):
 # Products: sizes, layouts, types
 
 
-@each(*PRODUCTS)
+@anywhere(*PRODUCTS)
 def test_no_rows_columns_or_terms(name, version, device, right):
     for m, n, k in ((0, 41, 71), (37, 0, 71), (37, 41, 0)):
         right(version, device, drawn(name, m, n, k))
 
 
-@each(*PRODUCTS)
+@anywhere(*PRODUCTS)
 def test_transposed_arrays_with_gaps_and_strides_of_0(name, version, device, right):
     """Of the first a descriptor is made as they lie."""
     right(version, device, drawn(name, 24, 40, 72), layout=transposed_among_others)
@@ -132,7 +141,7 @@ def test_transposed_arrays_with_gaps_and_strides_of_0(name, version, device, rig
     right(version, device, multiplied(name, row.expand(24, 72), column.expand(72, 40)))
 
 
-@each("batched_matmul")
+@anywhere("batched_matmul")
 @pytest.mark.parametrize("lengths", [(1, 64, 40), (24, 1, 40), (24, 64, 1)], ids=["row", "k", "column"])
 def test_a_length_of_1_may_lie_anywhere(name, version, device, lengths, right):
     """A stride along it says nothing: not in which order the other lengths lie, nor how far products are apart."""
@@ -142,58 +151,66 @@ def test_a_length_of_1_may_lie_anywhere(name, version, device, lengths, right):
             right(version, device, {"x": x.half(), "y": y.half()})
 
 
-@edges.each(versions_of("batched_matmul", "baseline", "optimized"), "batched_matmul")
+@edges.each(versions_of("batched_matmul", TUNED), "batched_matmul")
 @pytest.mark.parametrize(
-    ("m", "n", "k", "dtype", "tile"),
+    ("m", "n", "k", "tile"),
     [
-        (131, 264, 72, torch.float16, (128, 256, 64)), (17, 24, 24, torch.float16, (64, 64, 32)),
-        (131, 259, 73, torch.float16, (64, 128, 64)), (13, 13, 273, torch.float16, (16, 32, 256)),
-        (131, 68, 72, torch.float32, (64, 64, 16)), (13, 13, 73, torch.float32, (32, 32, 32)),
+        (131, 264, 72, (128, 256, 64)), (17, 24, 24, (64, 64, 32)), (131, 259, 73, (64, 128, 64)),
+        (13, 13, 253, (16, 32, 256)),
     ],
 )  # fmt: skip
-def test_every_tile_of_products(name, version, device, m, n, k, dtype, tile, right, monkeypatch):
+def test_every_tile_of_products(name, version, device, m, n, k, tile, right, monkeypatch):
     """Also those that are taken where there are many of them."""
-    code = module(version.path)
+    code = module(version.path).batched_pointers
     monkeypatch.setattr(code, "SMS", 1)
-    config = code.config_of(3, m, n, k, dtype, n % (16 // dtype.itemsize) > 0)
+    config = code.config_of(3, m, n, k, n % 8 > 0)
     assert tuple(config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) == tile
-    inputs = multiplied(name, torch.randn(3, m, k).to(dtype), torch.randn(3, k, n).to(dtype))
-    right(version, device, inputs, constants=(("SMS", 1),))
+    inputs = multiplied(name, torch.randn(3, m, k).half(), torch.randn(3, k, n).half())
+    right(version, device, inputs, constants=(("batched_pointers.SMS", 1),))
 
 
-@edges.each(versions_of("batched_matmul", "optimized/tma"), "batched_matmul")
+@edges.each(versions_of("batched_matmul", TUNED), "batched_matmul")
+@pytest.mark.parametrize(("m", "n", "tile"), [(127, 125, (128, 128)), (61, 60, (64, 64)), (13, 13, (32, 64))])
+def test_every_tile_of_three_tf32_products(name, version, device, m, n, tile, right, monkeypatch):
+    code = module(version.path).batched_tf32x3
+    monkeypatch.setattr(code, "SMS", 1)
+    config = code.tile_of(1, m, n)
+    assert (config["BLOCK_M"], config["BLOCK_N"]) == tile
+    inputs = multiplied(name, torch.randn(1, m, 37), torch.randn(1, 37, n))
+    right(version, device, inputs, constants=(("batched_tf32x3.SMS", 1),))
+
+
+@edges.each(versions_of("batched_matmul", TUNED), "batched_matmul")
 @pytest.mark.parametrize(
-    ("products", "m", "n", "k", "dtype", "programs", "tile"),
+    ("products", "m", "n", "k", "programs", "tile"),
     [
-        (2, 127, 250, 200, torch.float16, 1, (128, 256)), (1, 127, 100, 72, torch.float16, 1, (128, 128)),
-        (2, 131, 72, 72, torch.float16, 2, (128, 128)), (2, 33, 63, 200, torch.float16, 1, (64, 64)),
-        (2, 67, 65, 33, torch.float32, 2, (64, 64)),
+        (2, 127, 250, 264, 1, (128, 256)), (1, 127, 100, 264, 1, (128, 128)), (2, 131, 72, 264, 2, (128, 128)),
+        (2, 33, 63, 264, 1, (64, 64)),
     ],
 )  # fmt: skip
-def test_every_tile_by_descriptor(name, version, device, products, m, n, k, dtype, programs, tile, right, monkeypatch):
+def test_every_tile_by_descriptor(name, version, device, products, m, n, k, programs, tile, right, monkeypatch):
     """Also where a product's edges are inside of a block: the next product's numbers, NaN, must not be read."""
     code = module(version.path)
     monkeypatch.setattr(code, "SMS", 1)
-    many, config = code.tile_of(products, m, n, k, dtype.itemsize)
+    many, config = code.tile_of(products, m, n, k)
     assert (many, (config["BLOCK_M"], config["BLOCK_N"])) == (programs, tile)
-    x, y = torch.randn(products, m, k).to(dtype), torch.randn(products, k, n).to(dtype)
+    x, y = torch.randn(products, m, k).half(), torch.randn(products, k, n).half()
     x[-1], y[-1] = torch.nan, torch.nan
-    right(version, device, {"x": x, "y": y}, constants=(("SMS", 1),))
+    right(version, device, {"x": x, "y": y}, constants=(("SMS", 1), ("COPIED_FLOP", 0)))
 
 
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
-    ("name", "label", "size", "bits"),
+    ("name", "size", "bits"),
     [
-        ("batched_matmul", "", "check/by8", 128), ("batched_matmul", "", "check/by4/fp32", 128),
-        ("batched_matmul", "", "check", 0), ("batched_matmul", "tf32x3", "large/5x835/fp32", 0),
-        ("split_k", "", "check/by8", 128), ("split_k", "", "check/by8/transposed", 128),
-        ("split_k", "", "check/square", 0),
+        ("batched_matmul", "check/tuned/by8", 128), ("batched_matmul", "check", 0),
+        ("batched_matmul", "large/5x835/fp32", 0), ("split_k", "check/tuned/by8", 128),
+        ("split_k", "check/tuned/by8/transposed", 128), ("split_k", "check/square", 0),
     ],
 )  # fmt: skip
-def test_rows_at_multiples_of_16_bytes_are_copied_16_bytes_at_a_time(name, label, size, bits):
+def test_rows_at_multiples_of_16_bytes_are_copied_16_bytes_at_a_time(name, size, bits):
     """Rows that begin anywhere need no address of 64 bits for each element: with these, kernels spilled registers."""
-    (version,) = [each for each in PAIRS[name].variants if each.label == f"optimized/{label}".rstrip("/")]
+    (version,) = [each for each in PAIRS[name].variants if each.label == TUNED]
     *_, picture = xray(replace(PAIRS[name], variants=[version]), ["sm_90"], size)
     kernel = picture.kernels[0]
     assert (kernel.widest("copies to shared memory"), kernel.spills) == (bits, 0)

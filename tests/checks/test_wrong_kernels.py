@@ -1,9 +1,13 @@
 """Wrong kernels that are right at every check size, with masked lanes of 0: each is refused, its twin passes."""
 
+from dataclasses import replace
+
 import pytest
 from samples import one_pair, reason_of, version, write_pair
 
-from common.engine.runner import run_pairs
+from common.engine.runner import _with_interpreted, run_pairs
+from common.pairs.pair import discover
+from common.record.outcome import Verdict
 
 pytest.importorskip("triton")
 KERNEL = """
@@ -48,23 +52,22 @@ WIDE_START, NARROW_START = "start = tl.program_id(0) * tl.cast(BLOCK, tl.int64)"
 IF_CUDA = "if not x.is_cuda:\n    return 2 * x + w_shift\n"
 
 
-@pytest.mark.parametrize(
-    ("run", "old", "new", "verdict", "says"),
-    [
+def test_a_kernel_is_tried_where_its_check_sizes_do_not_go(tmp_path):
+    cases = [
         (EACH, "", "", "verified", ""),
         (EACH, WIDE_START, NARROW_START, "invalid", "at n = 2,"),
         (EACH, "(triton.cdiv(len(x), 128),)", "(1,)", "invalid", "wrong answer at size n = 193"),
         (WALK, "", "", "verified", ""),
         (WALK, "triton.cdiv(len(x), 32)", "max(4, len(x) // 32 // 4 * 4)", "invalid", "wrong answer at size n = 193"),
         (IF_CUDA + EACH, "", "", "skipped", "its kernel was launched at no check size"),
-    ],
-)
-def test_a_kernel_is_tried_where_its_check_sizes_do_not_go(run, old, new, verdict, says, tmp_path):
-    text = version(run, extra=KERNEL)
-    assert not old or text.count(old) == 1
-    pair = one_pair(tmp_path, text.replace(old, new) if old else text)
-    (row,) = run_pairs([pair], device="cpu", check_only=True).pairs[0].rows
-    assert row.verdict == verdict and reason_of(row).startswith(says), row
+    ]
+    texts = [version(run, extra=KERNEL) for run, *_ in cases]
+    assert [text.count(old) for text, (_, old, *_) in zip(texts, cases, strict=True) if old] == [1, 1, 1]
+    variants = [text.replace(old, new) if old else text for text, (_, old, new, *_) in zip(texts, cases, strict=True)]
+    write_pair(tmp_path, "double", {f"v{number}": text for number, text in enumerate(variants)})
+    (result,) = run_pairs(discover(tmp_path), device="cpu", check_only=True).pairs
+    for row, (*_, verdict, says) in zip(result.rows, cases, strict=True):
+        assert row.verdict == verdict and reason_of(row).startswith(says), row
 
 
 def test_a_reason_in_stress_leaves_large_offsets_out(tmp_path):
@@ -99,3 +102,24 @@ def test_only_its_mechanism_sees_what_is_wrong(interpreter, guard, tmp_path):
     for name, verdict in (("common.checks.guards.changed_input", "invalid"), (guard, "verified")):
         verdicts = interpreter.submit(verdicts_without, str(tmp_path), name).result()
         assert verdicts == {"optimized": "verified", "optimized/wrong": verdict}
+
+
+def test_a_gpus_check_takes_from_the_interpreter_what_only_it_sees(tmp_path):
+    cases = [
+        (LOAD, "mask=offsets < n))  # a part", "invalid"),
+        (ADD, "tl.store(y_ptr, tl.load(y_ptr) + part)", "invalid"),
+        (ADD, "tl.atomic_add(y_ptr, 2 * part)", "verified"),  # the GPU says that this is right: it computes otherwise
+        ("y_ptr, part)", "y_ptr, part * torch)", "verified"),  # the interpreter has no such operation
+    ]
+    text = version(SUM, extra=KERNEL)
+    assert {text.count(old) for old, *_ in cases} == {1}
+    variants = {f"v{number}": text.replace(old, new) for number, (old, new, _) in enumerate(cases)}
+    write_pair(tmp_path, "double", variants, version("return (x.sum() + w_shift).reshape(1)"))
+    pairs = discover(tmp_path)
+    record = run_pairs(pairs, device="cpu", check_only=True)
+    (result,) = record.pairs
+    assert {row.verdict for row in result.rows} == {"invalid", "crashed"}
+    rows = [replace(row, verdict=Verdict.VERIFIED, reason=None) for row in result.rows]
+    on_gpu = replace(record, pairs=[replace(result, rows=rows)])
+    (found,) = _with_interpreted(on_gpu, pairs, lambda *_: None).pairs
+    assert [row.verdict for row in found.rows] == [verdict for *_, verdict in cases], found.rows

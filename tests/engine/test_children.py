@@ -27,6 +27,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.rest
 def test_a_child_interprets_where_it_is_told_to_and_not_where_its_user_does(tmp_path):
     pytest.importorskip("triton")
     (probe := tmp_path / "probe.py").write_text(PROBE.format(root=str(ROOT)))

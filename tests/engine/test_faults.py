@@ -148,6 +148,7 @@ def compiles(seconds, afterwards_s, line):
     return 42
 
 
+@pytest.mark.rest
 def test_a_library_that_compiles_may_be_silent_for_longer(monkeypatch):
     monkeypatch.setattr(worker, "COMPILE_FACTOR", 2)
     said = list[tuple[str, float]]()
@@ -163,6 +164,7 @@ def computes(line):
         sum(range(10_000))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("function", "arguments"), [(computes, ()), (compiles, (60.0, 0.0))])
 def test_who_computes_is_too_slow_and_who_waits_hangs(function, arguments):
     how = "hung: " if arguments else "too slow, or without end: at work, but "

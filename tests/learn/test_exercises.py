@@ -1,4 +1,7 @@
-"""Every exercise: its start fails, its solution and alternatives pass, a wrong answer gets its message at its gate."""
+"""Every exercise: its start fails, its solution passes; an alternative of some does; a wrong answer gets its message.
+
+All alternatives and wrong answers are judged by `make mutants`; here one of each chapter and of each kind.
+"""
 
 import ast
 import re
@@ -17,10 +20,11 @@ from common.show.quoted_figures import newest_figure
 KNOWN = exercises()
 REST = pytest.mark.rest
 SAMPLE = {"ch1/coalesce"}  # what `make test` runs whole; all others are left to `make test-all`
-RIGHT = [(each, path) for each in KNOWN for path in [each.solution, *sorted(each.folder.glob("alternatives/*.py"))]]
-WRONG = {group.subject: group for group in answers.groups()}  # all are judged by `make mutants`
-FIRST = {key: each for each in reversed(KNOWN) for key in (each.chapter, each.kind)}  # of which one is judged here
+GROUPS = {group.subject: group for group in answers.groups()}
+FIRST = {key: each for each in reversed(KNOWN) for key in (each.chapter, each.kind)}
 JUDGED = {each.id: each for each in [find("ch1/coalesce"), *FIRST.values()]}
+ALTERNATIVES = [(each, path) for each in JUDGED.values() for path in sorted(each.folder.glob("alternatives/*.py"))[:1]]
+RIGHT = [*((each, each.solution) for each in KNOWN), *ALTERNATIVES]
 QUOTED = {  # figures that a specification gives to start from: exercise -> what they are called in the records
     "ch3/second_reads": [
         "ch3 softmax optimized: ratio at batch/65536x1024",
@@ -56,7 +60,7 @@ def test_a_right_answer_passes(exercise, path):
 
 @pytest.mark.parametrize(("exercise", "name"), cases((each, next(iter(each.wrong))) for each in JUDGED.values()))
 def test_a_wrong_answer_gets_its_message_at_its_gate(exercise, name):
-    group = WRONG[exercise.id]
+    group = GROUPS[exercise.id]
     assert group.problems(dict(group.results([name], default_device()))) == {}
 
 

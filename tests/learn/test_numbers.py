@@ -4,17 +4,20 @@ are judged.
 
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from common.learn import answer_gates
+from common.learn import answer_gates, kernel_gates
 from common.learn.exercise import Exercise
 from common.learn.forecast_score import ends, number
-from common.learn.gate import CANNOT, PASSED, Gate, Grade
+from common.learn.gate import CANNOT, NOT_YET, PASSED, UNSURE, Gate, Grade
 from common.notebook import questions
 from common.notebook.questions import NoPrediction
+from common.record.outcome import Verdict
+from common.record.result import Row
 
 NUMBERS = (2, 2.0, np.float32(2), np.int64(2), Decimal(2), Fraction(4, 2), torch.tensor(2.0), torch.tensor([2]))
 NONE = (
@@ -67,3 +70,14 @@ def test_a_gate_that_could_not_run_is_no_pass():
     for name in ("traffic", "code", "softmax"):
         assert Grade(None, None, (right, Gate(name, None, "cannot run"), speed)).status == CANNOT
     assert Grade(None, None, (right, Gate("star", None, "", is_extra=True), speed)).status == PASSED
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status"), [("unsure", UNSURE), ("too short", UNSURE), ("crashed", NOT_YET), ("skipped", PASSED)]
+)
+def test_a_kernel_without_a_time_has_no_speed(verdict, status, monkeypatch):
+    monkeypatch.setattr(kernel_gates, "has_gpu", lambda: True)
+    found = SimpleNamespace(rows=[Row("optimized", "baseline", Verdict(verdict))])
+    monkeypatch.setattr(kernel_gates, "_result", lambda pair, fast: found)
+    (speed,) = kernel_gates._speed(None, None)
+    assert Grade(None, None, (Gate("right", True, ""), speed)).status == status

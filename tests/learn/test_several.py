@@ -102,6 +102,7 @@ def test_a_process_that_raises_is_named_with_its_line(own):
     assert said.startswith("rank 2: AssertionError: no luck (ring.py:")
 
 
+@pytest.mark.rest
 def test_a_process_that_comes_back_alone_is_named(own, monkeypatch):
     monkeypatch.setattr(multi_process, "DEADLINE_S", 5.0)
     said = own("    total = x.clone()\n", "    total = x.clone()\n    if rank == 1:\n        return total\n")

@@ -132,14 +132,14 @@ def settle_with(tmp_path):
     write_pair(tmp_path, "double", version("return x + x + w_shift"))
     (pair,) = discover(tmp_path)
 
-    def settled(result, mine, base=(RIGHT,)):
+    def settled(result, mine, base=(RIGHT,), **fields):
         left = {"optimized": list(mine), "baseline": list(base)}
 
         def call(job, request, on_question):
             runs = left[request.label]
             return runs.pop(0) if len(runs) > 1 else runs[0]
 
-        job = Job(pair, "default", "cpu", {}, {}, ["baseline", "optimized"], [])
+        job = Job(pair, "default", "cpu", {}, {}, ["baseline", "optimized"], [], **fields)
         found = confirm_alone.confirm_result(job, result, call)
         return found.rows[0], sorted(found.arms)
 
@@ -176,6 +176,12 @@ def test_one_of_five_runs_that_agrees_is_enough(settle_with):
     assert settle_with(result_of("faster", 2.0), once)[0].verdict == "faster"
     never = [AloneResult([1.0])] * (confirm_alone.REPEATS + 1) + [AloneResult([0.5])]
     assert settle_with(result_of("faster", 2.0), never)[0].verdict == "unsure"
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(1, "faster"), (2, "unsure")])
+def test_with_fast_a_group_is_started_once_more_and_no_oftener(ranks, said, settle_with):
+    third = [AloneResult([1.0])] * (confirm_alone.FAST_REPEATS + 1) + [AloneResult([0.5])]
+    assert settle_with(result_of("faster", 2.0), third, blocks=3, ranks=ranks)[0].verdict == said
 
 
 @pytest.mark.parametrize(

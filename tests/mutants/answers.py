@@ -1,4 +1,4 @@
-"""Wrong answers to exercises, from [wrong] in exercise.toml: each has to get its message at its gate."""
+"""Answers to exercises. Wrong ones ([wrong] in exercise.toml) get their message at their gate; `alternatives` pass."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,10 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from common.learn.exercise import Exercise, exercises
-from common.learn.gate import NOT_YET
+from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
 from mutants.edits import edited
 from mutants.results import Group, Judgement, Wrong, digest
+
+RIGHT = "alternative "  # before a right answer's name
 
 
 def groups() -> Iterator[Group]:
@@ -18,11 +20,15 @@ def groups() -> Iterator[Group]:
             name: Wrong(digest(exercise.hash, text(exercise, name)), mistake.says)
             for name, mistake in exercise.wrong.items()
         }
-        yield Group(exercise.id, wrong, partial(_judge, exercise))
+        names = [f"{RIGHT}{path.stem}" for path in sorted(exercise.folder.glob("alternatives/*.py"))]
+        right = {name: Wrong(digest(exercise.hash, text(exercise, name)), passes="it is right") for name in names}
+        yield Group(exercise.id, wrong | right, partial(_judge, exercise))
 
 
 def text(exercise: Exercise, name: str) -> str:
     """Raises ValueError: its edits do not fit what they change."""
+    if name.startswith(RIGHT):
+        return (exercise.folder / f"alternatives/{name.removeprefix(RIGHT)}.py").read_text(encoding="utf-8")
     mistake = exercise.wrong[name]
     path = exercise.changed_file(mistake)
     return edited(path.read_text(encoding="utf-8"), mistake.edits, f"{exercise.id}, wrong.{name}")
@@ -30,15 +36,19 @@ def text(exercise: Exercise, name: str) -> str:
 
 def _judge(exercise: Exercise, names: list[str], device: str) -> Iterator[Judgement]:
     for name in names:
-        yield name, *judge(exercise, text(exercise, name))
+        yield name, *judge(exercise, text(exercise, name), is_right=name.startswith(RIGHT))
 
 
-def judge(exercise: Exercise, answer: str) -> tuple[bool, str]:
-    """Is an answer caught, and the message of the first gate that it fails, or else of the last."""
+def judge(exercise: Exercise, answer: str, is_right: bool = False) -> tuple[bool, str]:
+    """Is an answer caught, and the message of the first gate that it fails, or else of the last.
+
+    One that cannot be judged is not caught; a right one is, for it has to pass.
+    """
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{exercise.folder.name}.py"
         path.write_text(answer, encoding="utf-8")
         result = grade(exercise, path)
     needed = [gate for gate in result.gates if not gate.is_extra]
     last = next((gate for gate in needed if gate.passed is False), needed[-1])
-    return result.status == NOT_YET, f"{last.name}: {last.text}"
+    is_caught = result.status != PASSED if is_right else result.status == NOT_YET
+    return is_caught, f"{last.name}: {last.text}"

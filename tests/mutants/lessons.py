@@ -66,10 +66,13 @@ def groups() -> Iterator[Group]:
 def judge(chapter: str, name: str, names: list[str], device: str) -> Iterator[Judgement]:
     """What the harness says of a pair's mutants, but for those that cannot run here: most of them in one run.
 
-    One that crashes takes the others with it: it is judged again, alone. So is one of a helper's file.
+    One that crashes takes the others with it: it is judged again, alone. So is one of a helper's file. Those of `tuned`
+    have sizes of their own.
     """
     wrong = [mutant for mutant in mutants()[chapter, name] if mutant.what in names]
-    rows = _rows(chapter, name, [mutant for mutant in wrong if not mutant.file], device)
+    in_versions = [mutant for mutant in wrong if not mutant.file]
+    rows = _rows(chapter, name, [mutant for mutant in in_versions if mutant.of != "tuned"], device)
+    rows |= _rows(chapter, name, [mutant for mutant in in_versions if mutant.of == "tuned"], device)
     for mutant in wrong:
         if mutant.file or rows[mutant.what][0] == Verdict.CRASHED:
             rows |= _rows(chapter, name, [mutant], device)
@@ -99,7 +102,10 @@ def _written(chapter: str, name: str, wrong: list[Mutant], folder: Path) -> Pair
     paths = {version.label: version.path for version in pair.versions}
     no_pairs = shutil.ignore_patterns("baseline_*", "optimized_*", "__pycache__")
     shutil.copytree(ROOT / chapter, folder, dirs_exist_ok=True, ignore=no_pairs)
-    shutil.copy(paths["baseline"], folder)
+    text = paths["baseline"].read_text(encoding="utf-8")
+    if all(mutant.of == "tuned" for mutant in wrong):  # their labels are others: as `tuned`, they run at all sizes
+        text = text.replace('"check/tuned/', '"check/tuned ')
+    (folder / paths["baseline"].name).write_text(text, encoding="utf-8")
     for number, mutant in enumerate(wrong):
         path = paths[f"optimized/{mutant.of}".rstrip("/")]
         text = path.read_text(encoding="utf-8") if mutant.file else mutant.changed(path)

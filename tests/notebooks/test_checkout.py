@@ -35,6 +35,7 @@ def test_its_own_and_those_of_no_checkout_are_imported(folder):
 CELL = "from common.notebook import nb"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("forecaster", "said"), [("", f"imports the course from {ROOT}\n"), ("naive", "")])
 def test_a_cell_says_what_it_imports_and_kept_outputs_do_not(forecaster, said):
     env = {**os.environ, "PYTHONPATH": str(ROOT), "SPEED_OF_LIGHT_FORECASTER": forecaster}

@@ -212,6 +212,7 @@ def kernels(tmp_path, in_this_process):
     return discover(tmp_path / "ch2")[0]
 
 
+@pytest.mark.rest
 def test_machine_code_is_a_table_for_each_architecture_and_what_differs(kernels):
     text = nb.show_xray(kernels, ["sm_80", "sm_90"]).data
     titles = [f"**twice**, compiled for {arch}" for arch in ("sm_80 (A100)", "sm_90 (H100)")]

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 COMPARE = """
 import torch, triton, triton.language as tl
 from triton.runtime import interpreter as interpreting
@@ -85,10 +87,12 @@ def run_interpreted(program):
     return run.stdout
 
 
+@pytest.mark.rest
 def test_operators_on_all_types_give_the_same_bits_and_errors():
     assert re.fullmatch(r"\d{5} \[\]\n", run_interpreted(Path(__file__).with_name("every_type.py")))
 
 
+@pytest.mark.rest
 def test_a_reduction_of_a_kernels_own_finds_what_it_did_and_integers_wrap_around(tmp_path):
     """In a file: Triton reads its kernels' source."""
     (tmp_path / "compare.py").write_text(COMPARE, encoding="utf-8")

@@ -160,6 +160,7 @@ print(out.equal(x), "__file__" in globals(), worker.call(id) > 0)
 """
 
 
+@pytest.mark.rest
 def test_counting_in_a_fresh_process_imports_no_compiler_and_does_not_keep_a_child_from_starting():
     """What is first compiled meanwhile is counted as it is written."""
     pytest.importorskip("triton")

@@ -1,19 +1,19 @@
-"""Multiply 16 rows by a long matrix with k split in 4: 256 programs read it together, and a second launch adds up.
+"""Multiply few rows by a long matrix of any alignment: how often k is split, and each block, by what x and w_b are.
 
-Problem: the 64 programs of `baseline_split_k.py` have too few bytes in flight for all of memory's bandwidth.
-Idea: a tile of 16 x 64 belongs to 4 programs, each with 4096 of the 16,384 products of a sum. An SM has room for two
-programs and more (30 KiB of shared memory each), so that all run at once:
+Problem: `optimized_split_k_split.py` has one block for all matrices, and adds up in two launches after the first one.
+Idea: of the two launches one is left, which adds up and rounds (`split_k_reduce.py`). From capability 9.0 on its
+programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic dependent launch).
+`plan` chooses by m, n, k and by how w_b lies in memory:
 
-    256 programs * 3 blocks of 10 KiB = 7.5 MiB in flight, enough for 7.9 TB/s at 1 us
+    17 to 64 rows          half of the programs: they write half as many partial sums
+    columns contiguous     blocks of k = 128: longer pieces of memory
+    rows off 16 bytes      loads are of 2 bytes and none is ahead of the products: 2 or 4 times as many programs (`ODD`)
+    ... and x is one row   CUDA cores multiply: tensor cores would wait for these loads (BLOCK_M = 1)
+    multiples of 8, not 16 the compiler is told, so that it copies 16 bytes at a time (`UNIT`)
 
-Cost: four partial sums of each element go to memory in float32. A second kernel (`split_k_reduce.py`) adds them up,
-always in the same order, so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From
-capability 9.0 on its programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic
-dependent launch). How often k is split depends on m, n, k and on how w_b lies in memory (`plan`): whether its columns
-are contiguous, and whether its rows or columns begin at multiples of 16 bytes. If those do not, and x is one row, CUDA
-cores multiply: tensor cores would wait for loads of 2 bytes.
-Predict: a result of 16 x 64 with k = 262,144 is one tile: one program in the baseline, 256 programs here, and 42 MB to
-read. How many times as fast is it?
+Cost: four partial sums of each element go to memory in float32, 1 MiB, written and read, as in the lesson. They are
+added up always in the same order.
+Predict: which of these cases can a caller remove by padding, and which one not?
 """
 
 import torch
@@ -22,6 +22,7 @@ import triton.language as tl
 from alignment import assume_multiple, odd, unit
 from split_k_reduce import add_up
 
+VERSUS = "split"
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
 SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}
@@ -82,7 +83,7 @@ def plan(M, N, K, odd_rows=False, odd_columns=False, by_columns=False):
     odd_rows: w_b's rows, n long, are not at multiples of 16 bytes; odd_columns: its columns, k long, where those are
     contiguous. Loads are of 2 bytes then and none is ahead of the products: more programs wait at the same time.
     by_columns: w_b's columns are contiguous. With up to 16 rows of x, a step then takes 128 numbers of each column, not
-    64: longer pieces of memory. `atomic` and `last` know nothing of these three.
+    64: longer pieces of memory.
     """
     config, programs = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE, PROGRAMS
     if M == 1 and (odd_rows or odd_columns):

@@ -1,11 +1,17 @@
-"""Multiply pairs of matrices with tensor descriptors of three dimensions: one or two programs an SM do all tiles.
+"""Multiply pairs of matrices of any shape, type and alignment: one of three kernels, and its tile, by the shape.
 
-Problem: in `optimized_batched_matmul.py` threads issue copies of 16 bytes, two steps ahead. For few tiles and a long k
-these are too few bytes in flight; so programs share k there, and a second launch adds up. Where there are many tiles,
-nothing is loaded while one program ends and the next one starts. Rows that begin anywhere are loaded by the element.
-Idea: as in `optimized_matmul_tma.py`, TMA fetches a block by its coordinates. Here these are the product, the row and
-the column, with zeros beyond the edges of each product: no block reads the next product's numbers. Each program takes
-every 132nd (or 264th) tile of all products, and the next tile's blocks are in flight while one is stored. In 16 bits:
+Problem: `optimized_batched_matmul_tf32x3.py` has one tile for all shapes. A large product fetches its blocks too often,
+few products of a long k leave SMs idle, and rows that begin off 16 bytes are loaded by the element.
+Idea: choose by what is multiplied.
+
+    float32                        three TF32 products, next loads beside them      `batched_tf32x3.py`
+    16 bits, k up to 256           tiles by pointers: little to load ahead          `batched_pointers.py`
+    16 bits, few tiles, long k     several programs share k                         `batched_pointers.py`
+    16 bits, long k                blocks by descriptor, by one or two programs an SM    here
+
+The kernel here fetches a block by TMA, by its coordinates: product, row and column, with zeros beyond the edges of each
+product, so that no block reads the next product's numbers. Each program takes every 132nd (or 264th) tile of all
+products, and the next tile's blocks are in flight while one is stored:
 
     tile         programs an SM    in flight while a step is multiplied
     128 x 256    1                 3 steps of k = 64: 144 KiB
@@ -16,35 +22,36 @@ every 132nd (or 264th) tile of all products, and the next tile's blocks are in f
 `tile_of` estimates the time of each tile, by times of an H100: a round is one tile for each program, and takes a fixed
 time and one for each step. The shortest wins.
 Cost: x or y is copied first if its rows do not begin at multiples of 16 bytes, or not at equal distances in the whole
-batch. A result with such rows is written with gaps, and copied. For small products up to three more launches take too
-long. The host encodes three descriptors a launch, which takes it up to twice the time of `optimized`. float32 stays on
-the CUDA cores and is slower: an SM has fewer warps than in `optimized`. The sides of a tile are powers of two:
-for 328 x 264, tiles of 128 x 128 compute 384 x 384, 1.7 times as much.
+batch. A result with such rows is written with gaps, and copied. These are up to three more launches, so products of
+less than 2 GFLOP with such rows are multiplied by pointers. The host encodes three descriptors a launch. The sides of a
+tile are powers of two: for 328 x 264, tiles of 128 x 128 compute 384 x 384, 1.7 times as much.
 Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do the loads of one tile take, at 64 bytes a clock?
 """
 
+import batched_pointers
+import batched_tf32x3
 import torch
 import triton
 import triton.language as tl
+from alignment import odd
 from split_k_reduce import tiles_of
 from tma_layout import close, describable, padded
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-VERSUS = ""
-REQUIRES = {"capability": (9, 0)}
+VERSUS = "tf32x3"
+REQUIRES = {"capability": (8, 0)}
 SMS = 132  # of an H100 or H200
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 FLATTEN = tl.constexpr(True)  # one loop over tiles and steps: the next tile's blocks are requested early
-# By an element's bytes: (programs an SM, fixed us of a round, its us for each 64 of k, tile); the times are of an H100
-TILES = {
-    2: [
-        (1, 3.6, 0.50, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}),
-        (1, 2.2, 0.31, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}),
-        (2, 3.5, 0.54, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
-        (1, 0.9, 0.14, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 128, "num_stages": 5, "num_warps": 4}),
-    ],
-    4: [(2, 0.0, 1.0, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 4, "num_warps": 4})],
-}
+SHORT_K = 256  # up to here a program has all or half of k in flight at once, by pointers too
+COPIED_FLOP = 2**31  # from here on (estimated) a faster product pays for the copies of rows that begin anywhere
+# (programs an SM, fixed us of a round, its us for each 64 of k, tile); the times are of an H100
+TILES = [
+    (1, 3.6, 0.50, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}),
+    (1, 2.2, 0.31, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}),
+    (2, 3.5, 0.54, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
+    (1, 0.9, 0.14, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 128, "num_stages": 5, "num_warps": 4}),
+]
 
 
 def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, device="cuda"):
@@ -77,19 +84,19 @@ def matmul_kernel(
                 b = b_desc.load([pid_b, n, k]).reshape(BLOCK_N, BLOCK_K).T
             else:
                 b = b_desc.load([pid_b, k, n]).reshape(BLOCK_K, BLOCK_N)
-            acc = tl.dot(a, b, acc, input_precision="ieee")  # of float32: no TF32
+            acc = tl.dot(a, b, acc)
         acc0, acc1 = tl.split(acc.to(c_desc.dtype).reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
         c_desc.store([pid_b, m, n], acc0.reshape(1, BLOCK_M, BLOCK_N // 2))
         c_desc.store([pid_b, m, n + BLOCK_N // 2], acc1.reshape(1, BLOCK_M, BLOCK_N // 2))
 
 
-def tile_of(products, M, N, K, itemsize):
+def tile_of(products, M, N, K):
     """(Programs an SM, the tile) of which all rounds take the least time."""
 
     def time(programs, start, step, tile):
         return triton.cdiv(products * tiles_of(tile, M, N), programs * SMS) * (start + K / 64 * step)
 
-    programs, *_, tile = min(TILES[itemsize], key=lambda each: time(*each))
+    programs, *_, tile = min(TILES, key=lambda each: time(*each))
     return programs, tile
 
 
@@ -109,18 +116,16 @@ def described(x, rows, columns):
     return descriptor(describable(every)[0], len(x), block), is_transposed
 
 
-def setup(x, y):
-    if x.is_cpu:
-        return {"sms": 3, "shared": 2**18}
-    gpu = torch.cuda.get_device_properties(x.device)
-    return {"sms": gpu.multi_processor_count, "shared": gpu.shared_memory_per_block_optin}
-
-
-def run(x, y, sms, shared):
+def is_for_descriptors(x, y, sms):
     (batch, M, K), N = x.shape, y.shape[2]
-    if not (x.numel() and y.numel()):
-        return torch.zeros(batch, M, N, dtype=x.dtype, device=x.device)
-    programs, tile = tile_of(batch, M, N, K, x.element_size())
+    tiles = batch * triton.cdiv(M, 64) * triton.cdiv(N, 64)
+    pays = 2 * batch * M * N * K >= COPIED_FLOP or not odd(x, *x.stride(), *y.stride())
+    return K > SHORT_K and tiles >= sms // 2 and pays  # fewer tiles: programs share k
+
+
+def by_descriptor(x, y, sms, shared):
+    (batch, M, K), N = x.shape, y.shape[2]
+    programs, tile = tile_of(batch, M, N, K)
     rows, columns, step = tile["BLOCK_M"], tile["BLOCK_N"], tile["BLOCK_K"]
     c_part = rows * columns // 2 * x.element_size() + 1024  # and barriers
     stages = (shared // programs - c_part) // ((rows + columns) * step * x.element_size())
@@ -132,3 +137,22 @@ def run(x, y, sms, shared):
         a_desc, b_desc, c_desc, batch, M, N, K, a_is_transposed, b_is_transposed, **tile
     )
     return close(c).view(batch, M, N)
+
+
+def setup(x, y):
+    if x.is_cpu:
+        return {"has_tma": True, "sms": 3, "shared": 2**18}
+    gpu = torch.cuda.get_device_properties(x.device)
+    return {
+        "has_tma": gpu.major >= 9, "sms": gpu.multi_processor_count, "shared": gpu.shared_memory_per_block_optin,
+    }  # fmt: skip
+
+
+def run(x, y, has_tma, sms, shared):
+    if not (x.numel() and y.numel()):
+        return torch.zeros(x.shape[0], x.shape[1], y.shape[2], dtype=x.dtype, device=x.device)
+    if x.dtype == torch.float32:
+        return batched_tf32x3.multiply(x, y)
+    if has_tma and is_for_descriptors(x, y, sms):
+        return by_descriptor(x, y, sms, shared)
+    return batched_pointers.multiply(x, y, has_tma and x.is_cuda)
