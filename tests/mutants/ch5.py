@@ -39,9 +39,11 @@ MUTANTS = {
                "mask=mask)"),
     ],
     "sgp": [
-        Mutant("y is not gated", *_in_run(OWN_PRODUCT.format("formulas._gated(x.unbind())", "y.unbind()")), of="written_out"),
+        Mutant("y is not gated", *_in_run(OWN_PRODUCT.format("formulas._gated(x.unbind())", "y.unbind()")),
+               of="written_out"),
         Mutant("the gate leaves its own blade as it is",
-               *_in_run(OWN_PRODUCT.format("[x[0], *formulas._gated(x.unbind())[1:]]", "formulas._gated(y.unbind())")), of="written_out"),
+               *_in_run(OWN_PRODUCT.format("[x[0], *formulas._gated(x.unbind())[1:]]", "formulas._gated(y.unbind())")),
+               of="written_out"),
         Mutant("all is normalized", *_in_run("    return formulas.sgp(x, y, w)"), of="written_out"),
         Mutant("epsilon is left out",
                *_in_run(OWN_ROOT.format(f"{MEAN}.sqrt()", "product(x, y, w, normalized)")), of="written_out"),
