@@ -14,8 +14,8 @@ MUTANTS = {
     ],
     "add_small": [
         Mutant("the tail is dropped", '"n": n}', '"n": n // BLOCK * BLOCK}'),
-        Mutant("the addresses are set-up's", "launch, current_stream = launcher(compiled, programs), ",
-               "c_launch = launcher(compiled, programs)\n"
+        Mutant("the addresses are set-up's", "launch, current_stream = launcher(compiled, programs, BLOCK), ",
+               "c_launch = launcher(compiled, programs, BLOCK)\n"
                "    launch = lambda stream, *found: c_launch(stream, x.data_ptr(), y.data_ptr(), *found[2:])\n"
                "    current_stream = "),
         Mutant("y is not brought to the graph", "    b.copy_(y)\n", "", of="graph"),
