@@ -12,10 +12,11 @@ the default size P = 65,536 elements lie between neighbouring lanes.
 Cost: 8 sectors for each that the answer needs, on the way in and out. The other 28 bytes of a sector are for the
 programs beside this one, which run at the same time, so the L2 cache may still hold the sector when they ask for it.
 A second cost: lanes that are not adjacent load and store 4 bytes an instruction, where adjacent lanes can move 16. So a
-thread needs 8 loads and 8 stores instead of 2 and 2 (`benchmark.py --xray coalescing` shows both).
+thread needs 8 loads and 8 stores instead of 2 and 2 (`benchmark.py --xray coalescing` shows both). The two versions
+that follow change one of the two at a time: `adjacent` the sectors, then `wide` the instructions.
 
-Predict: how many times slower than `optimized_coalescing.py` is this if the number of sectors decides, and how many
-times if L2 catches all that is fetched too often?
+Predict: how many times slower than `optimized_coalescing_adjacent.py` is this if the number of sectors decides, and how
+many times if L2 catches all that is fetched too often?
 """
 
 import torch

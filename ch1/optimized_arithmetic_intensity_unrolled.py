@@ -1,8 +1,9 @@
 """A polynomial of 64 M floats in four passes, four floats per thread: the same 2.95 GB, 4x the loads in flight.
 
 Problem: memory answers after hundreds of nanoseconds, and later under load. Bandwidth x latency bytes must be in flight
-to keep it busy. Suppose 600 ns: at 4.8 TB/s that is 2.88 MB, or 21.8 KB for each of an H200's 132 multiprocessors. In
-the baseline a thread has one float of each of two arrays in flight, 8 bytes: 16.4 KB with 2048 resident threads.
+to keep it busy. Suppose 600 ns (nobody measured them): at 4.8 TB/s that is 2.88 MB, or 21.8 KB for each of an H200's
+132 multiprocessors. In the baseline a thread has one float of each of two arrays in flight, 8 bytes: 16.4 KB with 2048
+resident threads.
 
 Idea: a thread takes four floats of each array and issues all eight loads before it needs the first: up to 66 KB. The
 four are blockDim.x apart, so that in each load the lanes of a warp stay adjacent.

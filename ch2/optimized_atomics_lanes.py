@@ -1,6 +1,6 @@
 """Count bytes into 32 histograms a block, one for each lane: the lanes of a warp never wait for each other.
 
-Problem: in `optimized_atomics.py` several lanes of a warp want different counters in the same bank.
+Problem: in `optimized_atomics_shared.py` several lanes of a warp want different counters in the same bank.
 
 Idea: the counter of `byte` for lane `lane` is word 32 * byte + lane of shared memory. It lies in bank `lane`:
 
@@ -17,8 +17,8 @@ at 4.8 TB/s (datasheet of an H200)?
 import cupy
 import numpy
 
-VERSUS = ""
 DEVICE = "cuda"
+VERSUS = "shared"
 THREADS = 1024  # a block; two of them fill an SM of capability 8.0 or 9.0
 
 histogram = cupy.RawKernel(

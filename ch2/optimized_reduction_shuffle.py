@@ -1,10 +1,10 @@
 """Sum a vector with warp shuffles: 32 lanes add up through their registers, and a block needs one barrier, not eight.
 
-Problem: in `optimized_reduction.py` a block waits at eight barriers.
+Problem: in `optimized_reduction_shared.py` a block waits at eight barriers.
 
 Idea: the lanes of a warp can read each other's registers. Five of the eight steps need no shared memory and no barrier:
 
-    in registers        16 elements a thread, four of them in one load
+    in registers        16 elements a thread
     within a warp       32 sums -> 1 in 5 steps (two shuffles each, as the sums have 64 bits), no barrier
     in shared memory    the sums of 8 warps, one barrier, then the first warp adds them up
     in L2               one atomic addition a block, as before
@@ -12,14 +12,14 @@ Idea: the lanes of a warp can read each other's registers. Five of the eight ste
 Cost: none in memory. All lanes execute the shuffles, though half of the results are not used.
 
 Predict: barriers and shared memory are saved, the bytes that are read are the same. Is this version faster than
-`optimized_reduction.py`?
+`optimized_reduction_shared.py`?
 """
 
 import cupy
 import numpy
 
 DEVICE = "cuda"
-VERSUS = ""
+VERSUS = "shared"
 THREADS = 256  # a block
 ELEMENTS = 16  # that a thread adds
 
@@ -32,18 +32,12 @@ __device__ long long warp_sum(long long value) {
 
 extern "C" __global__ void total(const int* x, unsigned long long* sum, int n) {
     __shared__ long long sums[8];
-    int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;  // in int4s
+    int first = blockIdx.x * blockDim.x * 16 + threadIdx.x;
     long long acc = 0;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < 16; ++k) {
         int i = first + k * blockDim.x;
-        if (4 * i + 4 <= n) {
-            int4 v = ((const int4*)x)[i];
-            acc += ((long long)v.x + v.y) + ((long long)v.z + v.w);
-        } else {
-            #pragma unroll 1
-            for (int tail = 4 * i; tail < n; ++tail) acc += x[tail];
-        }
+        if (i < n) acc += x[i];
     }
     acc = warp_sum(acc);
     if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = acc;

@@ -1,6 +1,6 @@
 """Multiply two matrices on the tensor cores in bfloat16: 8 bits of each factor, half the bytes, twice TF32's rate.
 
-Problem: in `optimized_tensor_cores_tf32.py` each factor takes 4 bytes, and the tensor cores work at half the rate that
+Problem: in `optimized_tensor_cores_tile.py` each factor takes 4 bytes, and the tensor cores work at half the rate that
 they have for 16-bit factors (datasheet of an H200: 494.5 and 989.5 TFLOP/s).
 
 Idea: bfloat16 is the upper half of a float32: the same exponent, 7 bits of fraction. The weights are converted once, in
@@ -10,7 +10,7 @@ Cost: precision. A factor is rounded, up or down, by up to 2^-8 of itself. Sums 
 
     sqrt(2) * 2^-8 / sqrt(3) = 3e-3 of the result's own size at most
 
-Predict: is it twice as fast as `optimized_tensor_cores_tf32.py`? Which part of its time does a higher rate of the
+Predict: is it twice as fast as `optimized_tensor_cores_tile.py`? Which part of its time does a higher rate of the
 tensor cores not shorten?
 """
 
@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 
 PRECISION = "bf16"
-VERSUS = "tf32"
+VERSUS = "tile"
 DEVICE = "cuda"  # Triton's interpreter multiplies no bfloat16
 REQUIRES = {"capability": (8, 0)}
 GROUP_M = tl.constexpr(16)  # tiles of rows that run side by side: they read the same columns of b from L2

@@ -22,15 +22,15 @@ import triton
 import triton.language as tl
 
 SIZES = {
-    "check": {"op": "cat", "rows": 127, "columns": 129}, "check/one": {"op": "stack", "rows": 1, "columns": 1},
-    "check/cat/short": {"op": "cat", "rows": 67, "columns": 4},  # many rows a program
-    "check/stack": {"op": "stack", "rows": 33, "columns": 127},
-    "check/transpose": {"op": "transpose", "rows": 65, "columns": 127},
+    "check": {"op": "cat", "rows": 67, "columns": 129}, "check/one": {"op": "stack", "rows": 1, "columns": 1},
+    "check/stack": {"op": "stack", "rows": 33, "columns": 67},
+    "check/transpose": {"op": "transpose", "rows": 65, "columns": 67},
     "check/broadcast": {"op": "broadcast", "rows": 67, "columns": 129},
-    "check/cat/fp16": {"op": "cat", "rows": 5, "columns": 1031, "dtype": "float16"},
-    "check/transpose/bf16": {"op": "transpose", "rows": 131, "columns": 33, "dtype": "bfloat16"},
-    "check/transpose/large tiles": {"op": "transpose", "rows": 3, "columns": 4033},  # 64 of them
-    "check/broadcast/fp16": {"op": "broadcast", "rows": 3, "columns": 2049, "dtype": "float16"},
+    "check/transpose/bf16": {"op": "transpose", "rows": 131, "columns": 3, "dtype": "bfloat16"},
+    "check/tuned/cat/short": {"op": "cat", "rows": 67, "columns": 4},  # many rows a program
+    "check/tuned/cat/fp16": {"op": "cat", "rows": 5, "columns": 1031, "dtype": "float16"},
+    "check/tuned/transpose/large tiles": {"op": "transpose", "rows": 3, "columns": 4033},  # 64 of them
+    "check/tuned/broadcast/fp16": {"op": "broadcast", "rows": 3, "columns": 2049, "dtype": "float16"},
     "count": {"op": "transpose", "rows": 256, "columns": 256},
     "default": {"op": "cat", "columns": 4096},  # 128 MiB of float32 a matrix, twice that the result: beyond any L2
     "large/transpose": {"op": "transpose"}, "large/stack": {"op": "stack"}, "large/broadcast": {"op": "broadcast"},

@@ -9,8 +9,8 @@ it in blocks of 1024, and combine their values at the end. It is the same kernel
 Cost: 4 bytes an element of float32 are used. Over the rows a sector of 32 bytes is asked for by each of eight programs,
 one for each of its columns; if a cache still holds it, memory moves it once.
 
-Predict: `optimized_reductions.py` puts lanes side by side in both cases. How many times faster is it over the rows, if
-sectors are the limit and the caches keep nothing?
+Predict: `optimized_reductions_adjacent.py` puts lanes side by side in both cases. How many times faster is it over the
+rows, if sectors are the limit and the caches keep nothing?
 """
 
 import torch
@@ -20,27 +20,26 @@ from compiled import compiled
 from reduction_ops import AXES, EMPTY, TORCH, finish, take
 
 SIZES = {
-    "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 129},
-    "check/max/columns": {"op": "max", "over": "columns", "rows": 9, "columns": 1025},
-    "check/fp16": {"op": "sum", "over": "rows", "rows": 2100, "columns": 127, "dtype": "float16"},
-    "check/odd/fp16": {"op": "sum", "over": "rows", "rows": 517, "columns": 33, "dtype": "float16"},
-    "check/groups/fp16": {"op": "mean", "over": "rows", "rows": 4201, "columns": 33, "dtype": "float16"},
-    "check/odd/wide": {"op": "sum", "over": "rows", "rows": 257, "columns": 1025},
-    "check/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # 35 rows of 256, and 41 rows left
-    "check/pieces": {"op": "mean", "over": "columns", "rows": 2, "columns": 17_001},
-    "check/few": {"op": "max", "over": "rows", "rows": 3, "columns": 1025},
-    "check/long": {"op": "logsumexp", "over": "rows", "rows": 4200, "columns": 3},
-    "check/one": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
-    "check/mean/rows": {"op": "mean", "over": "rows", "rows": 2100, "columns": 33},
-    "check/max/rows": {"op": "max", "over": "rows", "rows": 4100, "columns": 48},
-    "check/logsumexp/rows": {"op": "logsumexp", "over": "rows", "rows": 517, "columns": 33},
-    "check/sum/columns": {"op": "sum", "over": "columns", "rows": 9, "columns": 1025},
-    "check/mean/columns": {"op": "mean", "over": "columns", "rows": 9, "columns": 1025},
-    "check/logsumexp/columns": {"op": "logsumexp", "over": "columns", "rows": 9, "columns": 1025},
+    "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 33},
+    "check/max/rows": {"op": "max", "over": "rows", "rows": 1100, "columns": 35},  # several stripes
+    "check/mean/rows/fp16": {"op": "mean", "over": "rows", "rows": 1025, "columns": 67, "dtype": "float16"},
+    "check/logsumexp/rows": {"op": "logsumexp", "over": "rows", "rows": 517, "columns": 3},
+    "check/sum/columns": {"op": "sum", "over": "columns", "rows": 3, "columns": 1025},
+    "check/max/columns": {"op": "max", "over": "columns", "rows": 3, "columns": 1025},
+    "check/logsumexp/columns/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127,
+                                     "dtype": "bfloat16"},
+    "check/mean/all": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
     "check/sum/all": {"op": "sum", "over": "all", "rows": 9, "columns": 1025},
-    "check/mean/all": {"op": "mean", "over": "all", "rows": 9, "columns": 1025},
     "check/max/all": {"op": "max", "over": "all", "rows": 9, "columns": 1025},
-    "check/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127, "dtype": "bfloat16"},
+    "check/tuned/fp16": {"op": "sum", "over": "rows", "rows": 2100, "columns": 7, "dtype": "float16"},
+    "check/tuned/odd/fp16": {"op": "sum", "over": "rows", "rows": 517, "columns": 33, "dtype": "float16"},
+    "check/tuned/groups/fp16": {"op": "mean", "over": "rows", "rows": 4201, "columns": 33, "dtype": "float16"},
+    "check/tuned/odd/wide": {"op": "sum", "over": "rows", "rows": 257, "columns": 1025},
+    "check/tuned/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # 35 rows of 256, and 41 rows left
+    "check/tuned/pieces": {"op": "mean", "over": "columns", "rows": 2, "columns": 17_001},
+    "check/tuned/few": {"op": "max", "over": "rows", "rows": 3, "columns": 1025},
+    "check/tuned/stripes": {"op": "max", "over": "rows", "rows": 4100, "columns": 48},
+    "check/tuned/long/fp16": {"op": "logsumexp", "over": "rows", "rows": 4200, "columns": 3, "dtype": "float16"},
     "count": {"rows": 8192, "columns": 128},
     "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
     "large/sum/columns": {"over": "columns"},
@@ -65,7 +64,7 @@ def library_compiled(op, over, x):
 
 
 def cost(op, over, x):
-    return {"dram_bytes": x.nbytes}  # read x once; the result is small
+    return {"dram_read_bytes": x.nbytes}  # once; the result is small
 
 
 @triton.jit

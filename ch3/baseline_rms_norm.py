@@ -9,7 +9,8 @@ the formula is read, once for each value that the next step needs of the whole r
 Cost: 3 elements moved for each one, if no cache holds a row until it is read again. An SM has room for 8 programs of
 256 threads, so 8 rows are in flight in each.
 
-Predict: `optimized_rms_norm.py` reads each row once. How many times faster can it be, if every read is from DRAM?
+Predict: `optimized_rms_norm_registers.py` reads each row once. How many times faster can it be, if every read is from
+DRAM?
 """
 
 import torch
@@ -19,9 +20,12 @@ from compiled import compiled
 
 SIZES = {
     "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 7, "columns": 10_001},
-    "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"}, "check/half": {"rows": 9, "columns": 1025},
+    "check/wide": {"rows": 2, "columns": 8195},
+    "check/fp16": {"rows": 5, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 3, "columns": 1025, "dtype": "bfloat16"},
+    "check/tuned/narrow": {"rows": 131, "columns": 5},
+    "check/tuned/rows/fp16": {"rows": 67, "columns": 129, "dtype": "float16"},  # several a program
+    "check/tuned/half": {"rows": 9, "columns": 1025},  # more rows than SMs
     "count": {"rows": 128, "columns": 4096},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
     "large/4096x16384": {"columns": 16_384},

@@ -1,7 +1,7 @@
 """RMS norm of every row in two passes, the second out of a cache: what the first reads is to stay there until then.
 
-Problem: `optimized_rms_norm.py` keeps a row in registers. A wide row fills those of an SM, so few programs fit, and
-while they wait for their sum few loads are in flight.
+Problem: `optimized_rms_norm_registers.py` keeps a row in registers. A wide row fills those of an SM, so few programs
+fit, and while they wait for their sum few loads are in flight.
 
 Idea: read a row twice, as `baseline_rms_norm.py` does, but in few loads a thread, which say what is to leave the caches
 first:
@@ -17,14 +17,14 @@ Cost: each element comes from memory once and from L2 once more. What must stay 
 
 A block has 4096 lanes, however short the row: at 768 columns 3328 of them have nothing to load.
 
-Predict: is it faster or slower than `optimized_rms_norm.py` at 768 columns, and at 16,384?
+Predict: is it faster or slower than `optimized_rms_norm_registers.py` at 768 columns, and at 16,384?
 """
 
 import torch
 import triton
 import triton.language as tl
 
-VERSUS = ""
+VERSUS = "registers"
 EPS = 1e-5
 BLOCK = 4096  # elements at a time
 REGISTERS = 32  # a thread's at most: 2048 threads share an SM

@@ -12,7 +12,7 @@ def over_columns_kernel(
     x_ptr, out_ptr, n_cols, scale, init_max, other,
     OP: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr, PEEL: tl.constexpr, OVERLAP: tl.constexpr = False,
 ):  # fmt: skip
-    if OVERLAP:  # as in `optimized_reductions.py`
+    if OVERLAP:  # as in `optimized_reductions_tuned.py`
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
     row, piece = tl.program_id(0) // PIECES, tl.program_id(0) % PIECES

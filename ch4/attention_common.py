@@ -1,4 +1,4 @@
-"""Attention, what its pairs share: exact answers head by head, torch's kernels, costs, tile sizes."""
+"""Attention, what its pairs share: exact answers head by head, torch's kernels, costs, memory layouts."""
 
 from functools import partial
 
@@ -12,8 +12,6 @@ TAKES = {
     "CUDNN_ATTENTION": cuda.can_use_cudnn_attention,
     "EFFICIENT_ATTENTION": cuda.can_use_efficient_attention,
 }
-LARGE_SHARED = 200 << 10  # bytes of shared memory a block: only GPUs whose tensor cores read it have more
-SMALL = (32, 32, 1, 4)  # BLOCK_M, BLOCK_N, STAGES, WARPS in float32, twice the bytes, and beyond 128 dimensions
 
 
 def by(backend, q, k, v, causal):
@@ -74,20 +72,14 @@ def flops(products, q, causal):
     return {f"{kind}_flops": products * 2 * batch * heads * scores * d}
 
 
-def widened(*tensors, to=0):
-    """Contiguous, with zeros up to `to` dimensions, or a power of two, 16 at least: zeros add nothing to any product.
+def aligned(*tensors):
+    """Contiguous, at multiples of 16 bytes, as descriptors need it."""
+    packed = [x.contiguous() for x in tensors]
+    return [x.clone() if x.data_ptr() % 16 else x for x in packed]
 
-    At multiples of 16 bytes, as descriptors need it.
-    """
+
+def widened(*tensors, to=0):
+    """`aligned`, with zeros up to `to` dimensions, or a power of two, 16 at least: zeros add nothing to any product."""
     d = tensors[0].shape[3]
     more = (to or max(16, 1 << (d - 1).bit_length())) - d
-    wide = [torch.nn.functional.pad(each, (0, more)) if more else each.contiguous() for each in tensors]
-    return [each.clone() if each.data_ptr() % 16 else each for each in wide]
-
-
-def tiles(q, large, others):
-    """BLOCK_M, BLOCK_N, STAGES, WARPS for head dimensions up to 64 or 128, where shared memory is large or is not."""
-    if q.dtype == torch.float32 or q.shape[3] > 128:
-        return SMALL
-    room = 0 if q.is_cpu else torch.cuda.get_device_properties(q.device).shared_memory_per_block_optin
-    return (large if room > LARGE_SHARED else others)[64 if q.shape[-1] <= 64 else 128]
+    return aligned(*(torch.nn.functional.pad(x, (0, more)) if more else x for x in tensors))

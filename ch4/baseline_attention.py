@@ -20,14 +20,14 @@ import torch
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
     "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
-    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
-    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float32"},
-    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
+    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 24, "causal": False, "dtype": "float16"},  # padded
+    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float16"},
+    "check/wide": {"batch": 1, "heads": 1, "n": 257, "d": 128, "dtype": "float16"},
     "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
-    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
-    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
-    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "check/narrow/full": {"batch": 1, "heads": 2, "n": 67, "d": 24, "causal": False, "dtype": "float32"},  # padded
+    "check/whole": {"batch": 1, "heads": 1, "n": 256, "d": 64, "causal": False, "dtype": "float16"},
+    "check/tuned/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
+    "check/tuned/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
+    "check/tuned/136": {"batch": 1, "heads": 2, "n": 131, "d": 136, "dtype": "float16"},
     "count": {"batch": 1, "heads": 4, "n": 512, "d": 64, "dtype": "float16"},
     "default": {"heads": 16, "n": 2048}, "long/4096/d64/causal/bf16": {}, "long/4096/d64/full/bf16": {"causal": False},
 }  # fmt: skip
@@ -43,7 +43,7 @@ def reference(q, k, v, causal):
     return attention_common.exact(q, k, v, causal)
 
 
-def library(q, k, v, causal):
+def library(q, k, v, causal):  # FlashAttention-2, made for capability 8.0
     return attention_common.by("FLASH_ATTENTION", q, k, v, causal)
 
 

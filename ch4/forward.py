@@ -1,54 +1,50 @@
 """Attention's forward pass as the backward pass needs it: o, and for each row its log-sum-exp."""
 
-import attention_common
 import torch
 import triton
 import triton.language as tl
 
-# head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
-LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 3, 4)}
-OTHERS = {64: (64, 64, 2, 4), 128: (64, 32, 2, 4)}  # tensor cores that read their operands from registers
 LOG2_E = 1.4426950408889634
 
 
 @triton.jit
-def add_block(qk, v, m_i, l_i, acc, qk_scale):
+def online_softmax(qk, m_i, l_i, qk_scale):
     m_ij = tl.maximum(m_i, tl.max(qk, 1) * qk_scale)
     p, alpha = tl.exp2(qk * qk_scale - m_ij[:, None]), tl.exp2(m_i - m_ij)
-    acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
-    return m_ij, l_i * alpha + tl.sum(p, 1), acc
+    return p, alpha, m_ij, l_i * alpha + tl.sum(p, 1)
 
 
 @triton.jit
 def forward_kernel(
-    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, N_CTX, padded, qk_scale, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, N_CTX, padded, qk_scale,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    start_m = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest first
+    start_m = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK  # the longest first
     head = tl.program_id(1).to(tl.int64)  # 64 bits: a tensor may have more than 2^31 elements
     off_h = head * N_CTX * HEAD_DIM
-    offs_m, offs_n, offs_d = start_m + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, HEAD_DIM)
-    q = tl.load(q_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, mask=offs_m[:, None] < N_CTX, other=0.0)
-    m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
-    l_i = tl.zeros((BLOCK_M,), tl.float32)
-    acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
-    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # columns before it: blocks that every row sees completely
-    hi = tl.minimum(start_m + BLOCK_M, N_CTX) if CAUSAL else N_CTX
-    offsets = offs_n[:, None] * HEAD_DIM + offs_d
-    for start_n in tl.range(0, lo, BLOCK_N, num_stages=STAGES):
-        qk = tl.dot(q, tl.load(k_ptr + off_h + start_n * HEAD_DIM + offsets).T, input_precision="ieee")
+    offs_m, offs_n = start_m + tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    offsets = offs_n[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)  # of a block's elements
+    q = tl.load(q_ptr + off_h + start_m * HEAD_DIM + offsets, mask=offs_m[:, None] < N_CTX, other=0.0)
+    m_i = tl.full((BLOCK,), float("-inf"), tl.float32)
+    l_i = tl.zeros((BLOCK,), tl.float32)
+    acc = tl.zeros((BLOCK, HEAD_DIM), tl.float32)
+    last = start_m if CAUSAL else (N_CTX - 1) // BLOCK * BLOCK  # first column of the only block that is masked
+    mask = last + offs_n < N_CTX
+    k = tl.load(k_ptr + off_h + last * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
+    qk = tl.dot(q, k.T)
+    qk = tl.where(last + offs_n <= offs_m[:, None] if CAUSAL else mask[None, :], qk, float("-inf"))
+    p, alpha, m_i, l_i = online_softmax(qk, m_i, l_i, qk_scale)
+    v = tl.load(v_ptr + off_h + last * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
+    acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])
+    for start_n in range(0, last, BLOCK):
+        k = tl.load(k_ptr + off_h + start_n * HEAD_DIM + offsets)
+        qk = tl.dot(q, k.T)
+        p, alpha, m_i, l_i = online_softmax(qk, m_i, l_i, qk_scale)
         v = tl.load(v_ptr + off_h + start_n * HEAD_DIM + offsets)
-        m_i, l_i, acc = add_block(qk, v, m_i, l_i, acc, qk_scale)
-    for start_n in tl.range(lo, hi, BLOCK_N, num_stages=STAGES):
-        mask = start_n + offs_n < N_CTX
-        k = tl.load(k_ptr + off_h + start_n * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
-        qk = tl.dot(q, k.T, input_precision="ieee")
-        qk = tl.where(start_n + offs_n <= offs_m[:, None] if CAUSAL else mask[None, :], qk, float("-inf"))
-        v = tl.load(v_ptr + off_h + start_n * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
-        m_i, l_i, acc = add_block(qk, v, m_i, l_i, acc, qk_scale)
-    tl.store(o_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, acc / l_i[:, None], mask=offs_m[:, None] < N_CTX)
+        acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])
+    tl.store(o_ptr + off_h + start_m * HEAD_DIM + offsets, acc / l_i[:, None], mask=offs_m[:, None] < N_CTX)
     lse = tl.where(offs_m < N_CTX, m_i + tl.log2(l_i), float("inf"))
-    tl.store(lse_ptr + head * padded + offs_m, lse, mask=offs_m < padded)
+    tl.store(lse_ptr + head * padded + offs_m, lse)
 
 
 def row_sums(q):
@@ -63,12 +59,10 @@ def row_sums(q):
 def forward(q, k, v, scale, causal):
     """o [batch, heads, n, d]; and log2 of each row's sum of e^(s * scale), as `row_sums`. q, k, v: contiguous."""
     o, lse, (batch, heads, n, d) = torch.empty_like(q), row_sums(q), q.shape
-    block_m, block_n, stages, warps = attention_common.tiles(q, LARGE, OTHERS)
-    grid = (triton.cdiv(n, block_m), batch * heads)  # a program without a row would read beyond k and v
+    grid = (triton.cdiv(n, 64), batch * heads)  # a program without a row would read beyond k and v
     forward_kernel[grid](
-        q, k, v, o, lse, n, lse.shape[1], scale * LOG2_E, HEAD_DIM=d, CAUSAL=causal,
-        BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
-    )  # fmt: skip
+        q, k, v, o, lse, n, lse.shape[1], scale * LOG2_E, HEAD_DIM=d, CAUSAL=causal, BLOCK=64, num_warps=4, num_stages=2
+    )
     return o, lse
 
 

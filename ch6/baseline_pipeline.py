@@ -24,8 +24,9 @@ SIZES = {
 
 
 def inputs(batch=8192, dim=4096, layers=4, rank=0, ranks=2, device="cuda"):
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
     weights = torch.randn(ranks, layers, dim, dim, device=device)[rank] / dim**0.5
-    return {"x": torch.randn(batch, dim, device=device), "w_stage": weights.clone()}
+    return {"x": torch.randn(batch, dim, device=device).to(dtype), "w_stage": weights.to(dtype)}
 
 
 def stage(x, layers):
@@ -43,7 +44,8 @@ def reference(x, w_stage):
 
 def cost(x, w_stage):
     is_last = dist.get_rank() == dist.get_world_size() - 1
-    return {"link_bytes": 0 if is_last else x.nbytes, "fp32_flops": 2 * x.shape[0] * w_stage.numel()}
+    key = "fp32_flops" if x.dtype == torch.float32 else "bf16_flops"
+    return {"link_bytes": 0 if is_last else x.nbytes, key: 2 * x.shape[0] * w_stage.numel()}
 
 
 def run(x, w_stage):

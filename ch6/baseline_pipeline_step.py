@@ -26,8 +26,9 @@ PARTS = 8  # micro-batches
 
 
 def inputs(batch=8192, dim=4096, layers=4, rank=0, ranks=2, device="cuda"):
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
     weights = torch.randn(ranks, layers, dim, dim, device=device)[rank] / dim**0.5
-    return {"x": torch.randn(batch, dim, device=device), "w_stage": weights.clone()}
+    return {"x": torch.randn(batch, dim, device=device).to(dtype), "w_stage": weights.to(dtype)}
 
 
 def forward(x, layers):
@@ -47,7 +48,8 @@ def reference(x, w_stage):
 def cost(x, w_stage):
     is_first, is_last = dist.get_rank() == 0, dist.get_rank() == dist.get_world_size() - 1
     flops = 2 * x.shape[0] * (3 * w_stage.numel() - is_first * w_stage[0].numel())  # x needs no gradient
-    return {"link_bytes": (2 - is_first - is_last) * x.nbytes, "fp32_flops": flops}
+    key = "fp32_flops" if x.dtype == torch.float32 else "bf16_flops"
+    return {"link_bytes": (2 - is_first - is_last) * x.nbytes, key: flops}
 
 
 def run(x, w_stage):

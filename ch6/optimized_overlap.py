@@ -18,8 +18,9 @@ import torch.distributed as dist
 
 
 def inputs(batch=2048, dim=4096, layers=16, rank=0, ranks=2, device="cuda"):
-    weights = torch.randn(layers, dim, dim, device=device) / dim**0.5
-    return {"x": torch.randn(ranks, batch, dim, device=device)[rank].clone(), "w_layers": list(weights.unbind())}
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    weights = (torch.randn(layers, dim, dim, device=device) / dim**0.5).to(dtype)
+    return {"x": torch.randn(ranks, batch, dim, device=device)[rank].to(dtype), "w_layers": list(weights.unbind())}
 
 
 def forward(x, layers):

@@ -12,7 +12,7 @@ while backward goes on, and the products keep nearly all SMs:
 Cost: the sum that begins last is not hidden, and takes longer than with more CTAs. The group, with its buffers, is made
 once, in `setup`.
 
-Predict: if a CTA moves 20 GB/s, how long must backward take to hide 1 GiB of gradients of two processes?
+Predict: if a CTA moves 20 GB/s, how long must backward take to hide 0.5 GiB of gradients of two processes?
 """
 
 from functools import cache
@@ -27,8 +27,9 @@ CTAS = 8
 
 
 def inputs(batch=2048, dim=4096, layers=16, rank=0, ranks=2, device="cuda"):
-    weights = torch.randn(layers, dim, dim, device=device) / dim**0.5
-    return {"x": torch.randn(ranks, batch, dim, device=device)[rank].clone(), "w_layers": list(weights.unbind())}
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    weights = (torch.randn(layers, dim, dim, device=device) / dim**0.5).to(dtype)
+    return {"x": torch.randn(ranks, batch, dim, device=device)[rank].to(dtype), "w_layers": list(weights.unbind())}
 
 
 def forward(x, layers):

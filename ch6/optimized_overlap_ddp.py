@@ -12,7 +12,7 @@ as soon as it is full. It divides the sums by the number of processes; here the 
 Cost: every gradient is copied into its bucket and back. A bucket begins later than its first gradient, and the last
 bucket, which begins when backward ends, is larger than the last gradient.
 
-Predict: with 16 gradients of 64 MB each, what does a bucket of 25 MB save?
+Predict: with 16 gradients of 32 MiB each, what does a bucket of 25 MB save?
 """
 
 import torch
@@ -21,8 +21,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def inputs(batch=2048, dim=4096, layers=16, rank=0, ranks=2, device="cuda"):
-    weights = torch.randn(layers, dim, dim, device=device) / dim**0.5
-    return {"x": torch.randn(ranks, batch, dim, device=device)[rank].clone(), "w_layers": list(weights.unbind())}
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    weights = (torch.randn(layers, dim, dim, device=device) / dim**0.5).to(dtype)
+    return {"x": torch.randn(ranks, batch, dim, device=device)[rank].to(dtype), "w_layers": list(weights.unbind())}
 
 
 def forward(x, layers):

@@ -17,8 +17,9 @@ import torch.distributed as dist
 
 
 def inputs(batch=8192, dim=4096, layers=4, rank=0, ranks=2, device="cuda"):
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
     weights = torch.randn(ranks, layers, dim, dim, device=device)[rank] / dim**0.5
-    return {"x": torch.randn(batch, dim, device=device), "w_stage": weights.clone()}
+    return {"x": torch.randn(batch, dim, device=device).to(dtype), "w_stage": weights.to(dtype)}
 
 
 def stage(x, layers):

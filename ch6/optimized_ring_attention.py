@@ -20,7 +20,7 @@ a transfer hidden?
 import torch
 import torch.distributed as dist
 from group_ops import exchange
-from partial_attention import attend, merged
+from partial_attention import attend
 
 REQUIRES = {"capability": (8, 0)}
 
@@ -37,8 +37,12 @@ def run(q, k, v):
     for step in range(ranks):
         coming = torch.empty_like(part)
         works = exchange(part, (rank + 1) % ranks, coming, (rank - 1) % ranks) if step < ranks - 1 else []
-        found = attend(q, *part)
-        y, log_sum = merged(y, log_sum, *found) if step else found
+        y_part, log_part = attend(q, *part)
+        if step:  # the part's share of each row's weight: exp(b) / (exp(a) + exp(b)) = sigmoid(b - a)
+            share = torch.sigmoid(log_part - log_sum).unsqueeze(-1)
+            y_part = torch.lerp(y.float(), y_part.float(), share)
+            log_part = torch.logaddexp(log_sum, log_part)
+        y, log_sum = y_part, log_part
         for work in works:
             work.wait()
         part = coming

@@ -19,7 +19,7 @@ Predict: could attention read a part where it is, in the memory of the other GPU
 
 import torch
 import torch.distributed as dist
-from partial_attention import attend, merged
+from partial_attention import attend
 from symmetric_memory import symmetric
 
 DEVICE = "cuda"  # gloo has no symmetric memory
@@ -48,7 +48,11 @@ def run(q, k, v, handle, parts, copies):
         if step < ranks - 1:
             with torch.cuda.stream(copies):
                 parts[(rank + 1) % ranks][step].copy_(part)
-        found = attend(q, *part)
-        y, log_sum = merged(y, log_sum, *found) if step else found
+        y_part, log_part = attend(q, *part)
+        if step:  # the part's share of each row's weight: exp(b) / (exp(a) + exp(b)) = sigmoid(b - a)
+            share = torch.sigmoid(log_part - log_sum).unsqueeze(-1)
+            y_part = torch.lerp(y.float(), y_part.float(), share)
+            log_part = torch.logaddexp(log_sum, log_part)
+        y, log_sum = y_part, log_part
         products.wait_stream(copies)
     return y.to(q.dtype)

@@ -1,4 +1,4 @@
-"""Attention to a part of the keys, and its merging with attention to the other parts."""
+"""Attention to a part of the keys, with what it takes to merge it with attention to the other parts."""
 
 import torch
 
@@ -17,13 +17,3 @@ def attend(q, k, v):
     q, k, v = (x.clone() if x.data_ptr() % 16 else x for x in (q, k, v))  # it is read 16 bytes at a time
     y, log_sum, *_ = FUSED(q[None], k[None], v[None], None, True)  # without a bias, with the logarithms
     return y[0], log_sum[0].view(q.shape[:2])
-
-
-def merged(y, log_sum, part, part_log_sum):
-    """Attention to the keys of `y` and of `part` together, as `attend` returns it, in float32.
-
-    A part's weight in a row is its share of the sum of exp: exp(b) / (exp(a) + exp(b)) = sigmoid(b - a). Each row has a
-    finite score in each part.
-    """
-    share = torch.sigmoid(part_log_sum - log_sum).unsqueeze(-1)
-    return torch.lerp(y.float(), part.float(), share), torch.logaddexp(log_sum, part_log_sum)

@@ -4,10 +4,10 @@ The question is the part of a version's docstring that begins with `Predict:`. I
 a table for each pair, under the version's name as in the tables (`baseline`, `optimized`, `fused`):
 
     [coalescing]
-    optimized = "Eight times the sectors, and the speedup is {coalescing optimized: ratio}: more than 8, because ..."
+    adjacent = "Eight times the sectors, and the speedup is {coalescing adjacent: ratio}: more than 8, because ..."
 
 In braces: the title of a figure, as in quoted_figures.py. A figure of another GPU is a whole link, as there:
-`[](/recorded/DEVICE/ch1.md "coalescing optimized: ratio")`.
+`[](/recorded/DEVICE/ch1.md "coalescing wide: ratio")`.
 """
 
 import ast

@@ -53,7 +53,8 @@ def declared_traffic(cost: dict[str, float]) -> Traffic:
     """What a pair says that it must move and compute, as the traffic of one kernel."""
     flops = {key: amount for key, amount in cost.items() if key.endswith("_flops")}
     copied = {key: amount for key, amount in cost.items() if key in ("h2d_bytes", "d2h_bytes")}
-    return Traffic((Kernel("declared", distinct_bytes=cost.get("dram_bytes", 0.0), flops=flops),), copied)
+    moved = sum(amount for key, amount in cost.items() if key.startswith("dram"))
+    return Traffic((Kernel("declared", distinct_bytes=moved, flops=flops),), copied)
 
 
 def predicted_time(recorded_s: float, traffic: Traffic, first: Rates, second: Rates, is_wall: bool) -> PredictedTime:

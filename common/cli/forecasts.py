@@ -83,4 +83,5 @@ def _limits(chapter: str) -> dict[str, str]:
     """Pair -> the resource that sets its limit, in a GPU's record."""
     on_gpu = [record for _, record in on_one_gpu(chapter_records(chapter, problems={}))]
     pairs = record.pairs if (record := combine_records(on_gpu)) else []
-    return {pair.name: pair.limit_by.removesuffix("_bytes").removesuffix("_flops") or OTHER for pair in pairs}
+    resources = {pair.name: pair.limit_by.removesuffix("_bytes").removesuffix("_flops") for pair in pairs}
+    return {name: resource.removesuffix("_read") or OTHER for name, resource in resources.items()}

@@ -130,7 +130,8 @@ def _notes(bench: Bench, arms: dict[str, Arm], samples: Samples, label: str) -> 
         notes.append(Finding(Cause.ALLOCATES, {"bytes": allocated, "baseline": base_allocated}))
     cost, cache_bytes = samples.costs["baseline"], bench.job.info.get("cache_bytes") or 0
     is_warm = arm.host_s is None  # the wall clock; the device's clock begins with a cold L2
-    if is_warm and limit_time(cost, bench.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
+    by = limit_time(cost, bench.job.limits)[1]
+    if is_warm and by.startswith("dram") and cost[by] <= cache_bytes:
         notes.append(Finding(Cause.FITS_IN_CACHE))
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append(Finding(Cause.ABOVE_LIMIT))
@@ -190,7 +191,7 @@ def impossible_work(
     """The work that cannot be done in this time at these peaks; None if all can. Data in a cache need not move."""
     for key, amount in cost.items():
         peak = limits.get(key, {}).get(which)
-        least_amount = max(0.0, amount - (cache or 0)) if key == "dram_bytes" else amount
+        least_amount = max(0.0, amount - (cache or 0)) if key.startswith("dram") else amount
         if peak and seconds < (least_s := least_amount / peak):
             return {"amount": f"{amount:.3g} {key.replace('_', ' ')}", "least_us": least_s * 1e6}
     return None

@@ -9,7 +9,7 @@ In exercise.toml a table for each answer, under the name that the reader's file 
     is = 8192
     says.high = "count them once"        what a number is told that is too high, or too low (`says.low`)
     [answers.ratio]                      a range (low, high), at most `widest` apart, that is to hold the figure
-    figure = "ch1 coalescing optimized: ratio"
+    figure = "ch1 coalescing wide: ratio"
     why = "12.5 is more than the sectors"  said with the figure, whether the range holds it or not
     [answers.rows]                       in `count`: the number `number` (default: its name) of the program's `run`
     run = "row_sums"

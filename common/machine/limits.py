@@ -5,6 +5,7 @@ because products of zeros are faster. Units: amounts per second. A copy counts t
 FMA counts two FLOPs.
 """
 
+import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ GEMM = {  # cost key -> (dtype, tf32, n on a GPU, n on a CPU or None): sizes tha
     "bf16_flops": (torch.bfloat16, False, 8192, None),
 }
 # the keys of a pair's cost
-RESOURCES = {*GEMM, *(f"{name}_bytes" for name in ("dram", "h2d", "d2h", "link")), "fp8_flops", "int8_flops"}
+RESOURCES = {
+    *GEMM, *(f"{name}_bytes" for name in ("dram", "dram_read", "h2d", "d2h", "link")), "fp8_flops", "int8_flops",
+}  # fmt: skip
 FP8_SIDE = 8192
 TRANSFER_BYTES = 256 << 20
 
@@ -47,6 +50,8 @@ def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
     rates = _bandwidths(device, info["kind"]) | _gemms(device, info)
     if info["kind"] == "cuda":
         rates |= _fp8(device, info) | _transfers(device) | _link(device, info)
+    if "dram_bytes" in peaks:
+        peaks["dram_read_bytes"] = peaks["dram_bytes"]  # the same bus
     return {key: Limit(rate, peaks.get(key), how, source if key in peaks else "") for key, (rate, how) in rates.items()}
 
 
@@ -72,9 +77,15 @@ def _bandwidths(device: str, kind: str) -> dict[str, tuple[float, str]]:
     size, clock = BANDWIDTH_BYTES[kind], "device" if kind == "cuda" else "wall"
     x, y = (torch.rand(size // 4, device=device) for _ in range(2))
     label = f"{size >> 20} MiB float32, best of 7"
+    reads: dict[str, Callable[[], Any]] = {"sum": x.sum}
+    if kind == "cuda" and importlib.util.find_spec("triton"):
+        from common.machine.read_kernel import read
+
+        reads["reading"] = partial(read, x)
+    read_s, read_how = min((best_seconds(call, device, clock), how) for how, call in reads.items())
     return {
         "dram_bytes": (2 * size / best_seconds(lambda: y.copy_(x), device, clock), f"copy of {label}, read + written"),
-        "dram_read_bytes": (size / best_seconds(lambda: x.sum(), device, clock), f"sum of {label}"),
+        "dram_read_bytes": (size / read_s, f"{read_how} of {label}"),
         "dram_write_bytes": (size / best_seconds(lambda: y.fill_(1.0), device, clock), f"fill of {label}"),
     }
 

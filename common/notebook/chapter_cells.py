@@ -174,7 +174,7 @@ def show_another(chapter: str) -> dict[str, float]:
     """Show predicted and measured ratios of a chapter, how far all predictions are off, and the worst of all.
 
     One section for each machine that was predicted and measured since; a line that says so if there is none. Returns
-    the newest machine's measured ratios of the chapter, by pair and variant: `coalescing optimized`.
+    the newest machine's measured ratios of the chapter, by pair and variant: `coalescing wide`.
     """
     ratios: dict[str, float] = {}
     for _, predicted, pairs in second_gpu_page.predictions({}):

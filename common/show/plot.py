@@ -112,7 +112,9 @@ def sweep(*records: Record) -> Figure:
     pairs: dict[str, list[PairResult]] = {}
     for pair in [pair for record in records for pair in record.pairs]:
         pairs.setdefault(pair.name, []).append(pair)
-    by_memory = [pair for results in pairs.values() for pair in results if pair.limit_by == "dram_bytes" and pair.arms]
+    by_memory = [
+        pair for results in pairs.values() for pair in results if pair.limit_by.startswith("dram") and pair.arms
+    ]
     count = len(pairs) + bool(by_memory)
     figure = Figure(figsize=(8.0, 0.3 + 4.2 * max(1, count)), layout="constrained")
     panels = figure.subplots(max(1, count), squeeze=False)[:, 0]
@@ -219,7 +221,7 @@ def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]
     """
     curves: dict[str, list[tuple[float, float]]] = {}
     for pair in pairs:
-        size = pair.cost["dram_bytes"]
+        size = pair.cost[pair.limit_by]
         for label, arm in pair.arms.items():
             if label != CONTROL:
                 curves.setdefault(f"{pair.name} {label}", []).append((size / 1e6, size / arm.median_s / 1e9))

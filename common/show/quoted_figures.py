@@ -41,7 +41,7 @@ def link(device: str, chapter: str, title: str) -> str:
 
 
 def newest_figure(title: str) -> str:
-    """Of one GPU (`on_one_gpu`), under a title that begins with the chapter: `ch1 coalescing optimized: ratio`."""
+    """Of one GPU (`on_one_gpu`), under a title that begins with the chapter: `ch1 coalescing wide: ratio`."""
     chapter, _, rest = title.partition(" ")
     on_gpu = on_one_gpu(chapter_records(chapter))
     if not on_gpu:

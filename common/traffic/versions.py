@@ -41,7 +41,7 @@ class VersionTraffic:
     @property
     def unit(self) -> float:
         """Bytes of the minimum work, the unit of the table; NaN if the pair declares none."""
-        return self.cost.get("dram_bytes") or math.nan
+        return self.cost.get("dram_bytes") or self.cost.get("dram_read_bytes") or math.nan
 
 
 def is_exact(size: str) -> bool:

@@ -237,12 +237,17 @@ def test_tiles_that_programs_share(name, version, device, m, n, k, right):
 def test_lengths_and_head_dimensions(name, version, device, causal, right):
     """At and just above those of blocks; other dimensions are filled up, and 67 is two blocks of 64."""
     for n, d in ((64, 16), (65, 64), *(((37, 1), (67, 136)) if causal else ((37, 80),))):
+        if d > 128 and version.label not in ("baseline", TUNED):
+            continue  # lessons have no room for them
         right(version, device, asked(name, n, d, causal, heads=2 if n != 37 else 1))
 
 
 @each(*ATTENTION)
 @pytest.mark.parametrize("shape", [(1, 2, 0, 16), (1, 0, 33, 16), (0, 2, 33, 16)])
 def test_no_head_or_no_key(name, version, device, shape, right):
+    """Of nothing no descriptor can be made: `tuned` makes none then."""
+    if version.label.rpartition("/")[2] in ("tma", "overlapped", "gluon"):
+        pytest.skip("a lesson, with descriptors")
     inputs = {key: torch.empty(shape, dtype=torch.float16) for key in asked(name, 1, 16, True) if key != "causal"}
     right(version, device, {**inputs, "causal": True})
 

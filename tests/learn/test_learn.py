@@ -322,7 +322,7 @@ def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, caps
     folder = course / "exercises/ch1/one"
     toml = (folder / "exercise.toml").read_text()
     toml = toml[: toml.index("[answers.resource]")].replace("diagnose", "predict")
-    (folder / "exercise.toml").write_text(toml + '[answers.ratio]\nfigure = "ch1 coalescing optimized: ratio"\n')
+    (folder / "exercise.toml").write_text(toml + '[answers.ratio]\nfigure = "ch1 batch_size optimized: ratio"\n')
     for answer in ("ratio=6..20", "ratio=1..2"):
         assert run("predict", "ch1/one", answer) == (0 if "20" in answer else 1)
     first, second = learner_log.predictions()
@@ -364,7 +364,7 @@ def ratios(course):
     """Its first exercise asks for two ratios and a third that its start does not have."""
     folder = course / "exercises/ch1/one"
     toml = (folder / "exercise.toml").read_text().replace("diagnose", "predict")
-    figure = 'figure = "ch1 coalescing optimized: ratio"'
+    figure = 'figure = "ch1 batch_size optimized: ratio"'
     asked = "\n".join(f"[answers.{name}]\n{figure}" for name in ("a", "b", "c"))
     asked += '\n[answers.d]\nof = ["yes", "no"]\nis = "no"\n'
     (folder / "exercise.toml").write_text(toml[: toml.index("[answers.resource]")] + asked)

@@ -72,6 +72,12 @@ def everywhere(processes, folder, n, path, late_s=0.0, ranks=2):
     return [each.result() for each in running]
 
 
+def test_the_graph_replays_the_kernel_that_is_tested_here():
+    graph, ll = ((ROOT / f"ch6/optimized_small_reduce_{name}.py").read_text() for name in ("graph", "ll"))
+    begin, end = "@triton.jit", "def setup("
+    assert graph[graph.index(begin) : graph.index(end)] == ll[ll.index(begin) : ll.index(end)]
+
+
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("late_s", [0.0, 0.001], ids=["together", "one is late"])
 @pytest.mark.parametrize(("ranks", "n"), [(2, 1025), pytest.param(3, 1, marks=pytest.mark.rest)])

@@ -202,7 +202,12 @@ def test_the_blocks_asked_for_bring_the_interval_under_the_half_width():
 
 # What is concluded
 
-PEAKS = {"dram_bytes": (4e12, 5e12), "fp32_flops": (50e12, 60e12), "h2d_bytes": (50e9, None)}
+PEAKS = {
+    "dram_bytes": (4e12, 5e12),
+    "dram_read_bytes": (4.5e12, 5e12),
+    "fp32_flops": (50e12, 60e12),
+    "h2d_bytes": (50e9, None),
+}
 LIMITS = {key: {"measured": measured, "datasheet": peak} for key, (measured, peak) in PEAKS.items()}
 
 
@@ -276,6 +281,8 @@ def test_an_arm_stands_beside_both_limits(conclude):
         (1.61e-3, {"dram_bytes": 8e9}, 0, True),
         (1.59e-3, {"dram_bytes": 8e9}, 100e6, True),  # what the cache may have kept need not have moved
         (1e-9, {"dram_bytes": 50e6}, 100e6, True),
+        (1.59e-3, {"dram_read_bytes": 8e9}, 0, False),  # as of a copy
+        (1.59e-3, {"dram_read_bytes": 8e9}, 100e6, True),
         (1e-6, {"fp32_flops": 1e9}, 100e6, False),
         (1e-9, {"link_bytes": 1e9}, None, True),  # no peak
         (1e-9, {}, None, True),

@@ -77,17 +77,17 @@ def widths(pictures, what="global loads"):
     }
 
 
-def test_only_adjacent_lanes_let_triton_move_16_bytes_at_once():
+def test_only_adjacent_lanes_at_known_addresses_let_triton_move_16_bytes_at_once():
     pictures = xray(*discover(ROOT / "ch1", "coalescing"), ["sm_90"])
-    assert widths(pictures) == {"baseline": {4}, "optimized": {16}}
+    assert widths(pictures) == {"baseline": {4}, "optimized/adjacent": {4}, "optimized/wide": {16}}
     assert any("global loads move up to 16 bytes at once instead of 4" in line for line in words(pictures))
 
 
-@pytest.mark.parametrize("size", ["check/groups/fp16", "check/sum/all"])
+@pytest.mark.parametrize("size", ["check/tuned/groups/fp16", "check/sum/all"])
 def test_rows_of_odd_length_are_summed_16_bytes_at_a_time(size):
     (pair,) = discover(ROOT / "ch3", "reductions")
-    baseline, optimized = xray(pair, ["sm_90"], size)
-    assert baseline.kernels[0].widest("global loads") < 128 == optimized.kernels[0].widest("global loads")
+    baseline, *_, tuned = xray(pair, ["sm_90"], size)
+    assert baseline.kernels[0].widest("global loads") < 128 == tuned.kernels[0].widest("global loads")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_rows_of_odd_length_are_summed_16_bytes_at_a_time(size):
 )  # fmt: skip
 def test_vectors_along_rows_are_loaded_as_wide_as_the_width_allows(columns, dtype, narrowest):
     size = {"rows": 32, "columns": columns, "dtype": dtype}
-    (launch,) = launches(ROOT / "ch3/optimized_fused_elementwise.py", size, H100)
+    (launch,) = launches(ROOT / "ch3/optimized_fused_elementwise_tuned.py", size, H100)
     counts = dissect(compile_for(launch, H100), H100).counts
     assert {bits for what, bits in counts if what == "global loads"} == {128, narrowest}
 
@@ -105,8 +105,8 @@ def test_vectors_along_rows_are_loaded_as_wide_as_the_width_allows(columns, dtyp
 @pytest.mark.parametrize(
     ("path", "size"),
     [
-        ("ch3/optimized_softmax_split.py", {"rows": 2, "columns": 5000}),
-        ("ch3/optimized_reductions.py", {"rows": 8192, "columns": 128}),
+        ("ch3/optimized_softmax_tuned.py", {"rows": 2, "columns": 9000}),
+        ("ch3/optimized_reductions_tuned.py", {"rows": 8192, "columns": 128}),
         ("ch4/optimized_batched_matmul_tuned.py", {"batch": 1, "m": 64, "n": 512, "k": 2048}),
         ("ch4/optimized_split_k_tuned.py", {"m": 64, "n": 64, "k": 16_384}),
     ],
@@ -133,7 +133,7 @@ def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once():
 )
 def test_a_damaged_cache_changes_nothing_and_its_folder_is_named(files, content, hint, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    path, size = ROOT / "ch1/optimized_coalescing.py", {"n": 256}
+    path, size = ROOT / "ch1/optimized_coalescing_wide.py", {"n": 256}
     dissect.cache_clear()
     first = anatomy(launches(path, size, H100)[0], H100)
     damaged = [file.write_bytes(content) for file in tmp_path.rglob(files)]

@@ -1,31 +1,23 @@
-"""One idea for four reductions, over rows, columns or all: lanes side by side in memory, 16 bytes an access.
+"""Reductions at any shape: 16 bytes an access whatever a row's length, and enough programs however few rows there are.
 
-Problem: over the rows, `baseline_reductions.py` uses 4 bytes of each sector that it asks for.
+Problem: `optimized_reductions_stripes.py` has one layout for all matrices. It reads rows of odd length by the element,
+leaves SMs idle where a matrix is small or has few long rows, and loads one tile before it asks for the next.
 
-Idea: over the columns a program takes a row, and its lanes combine their values at the end. Over the rows of a large
-matrix they need not: a lane owns some columns, and walks down a stripe, a run of rows. A second launch reduces the
-results of all stripes; these are few, so there several lanes share a column. At 8192 x 8192 in float32:
+Idea: a layout for each shape. Each case, and what it is for:
 
-    over columns    a row a program                 its lanes read 16 bytes each, side by side
-    over rows       128 rows by 512 bytes a program so do 32 lanes; each asks for eight rows before it adds the first
-                    then 64 rows of results         1/128 of the matrix, written once and read once
+    over rows, large      32 lanes * 16 bytes of a row, eight rows asked for at once: many loads in flight
+    over rows, up to      one launch: a program holds all rows of a few columns (up to 256 rows, and up to 4096 of few
+    4096 of few columns   columns): a second launch would take most of the time
+    over columns          a program holds a row of up to 8192 elements, or several short ones
+    few long rows         are cut in pieces, a program for each
+    odd rows, over rows   8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one row, since
+                          Triton sees such ends only if 16 divides a row's length. The rows left are read apart
+    odd rows, over all    the matrix counts as one row. Its last elements are read apart
+    two launches          from capability 9.0 on, the second is launched early, and waits (PDL)
+    `evict_first`         an element is read once, so L2 may drop it before others
 
-Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that more SMs have work. Over
-the columns a program holds a row of up to 8192 elements, or several short ones: all loads are in flight.
-
-A lane loads 16 bytes at once only from a multiple of 16. If a row's length is a multiple of 16, Triton knows that all
-rows begin at one. It loads other rows by the element, or with a few of them. Instead:
-
-    over rows       of two launches: 8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one
-                    row. Of short rows more do, so that all lanes have work. The rows that are left are read apart
-    over all        such a matrix, or one of short rows, counts as one row. Its last elements are read apart
-
-`evict_first` says that an element is read once, so L2 may drop it before others.
-Cost: over the rows, of pieces and over all, a second launch, or more. It takes most of the time where there is little
-to read. So up to 256 rows, and up to 4096 of few columns, take one: a program holds all rows of a few columns, and its
-lanes add their values at the end. At 512 x 512 it has four: two programs ask for each sector. In rows of 256 KiB and
-more a lane owns columns again. Over the rows and of pieces, from capability 9.0 on, the second launch's programs come
-to the SMs while the first one's still run, and wait. Each length up to 8192 of held columns needs a kernel.
+Cost: a kernel for each length up to 8192 of held columns, four files, and Python that chooses. Two launches read the
+results of the first once more: at 8192 x 8192 these are 1/128 of the matrix.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?
@@ -38,6 +30,7 @@ from one_launch_reduction import HELD, SMS, held_columns, held_rows
 from reduction_ops import AXES, EMPTY, finish, take
 from row_reduction import early, over_columns
 
+VERSUS = "stripes"
 PROGRAMS = 8 * SMS  # of four warps, about; over rows four times as many, of one warp
 BLOCK = 512  # bytes: 32 lanes * 16
 SMALL = 2**33  # rows * rows * columns that one launch reads sooner than two: 2048 x 2048, 512 x 32768 (on an H100)

@@ -1,28 +1,23 @@
-"""Layer norm of every row in one pass: a row is read into registers, and each element is read once and written once.
+"""Layer norm in one pass at any width: rows, warps and registers are chosen by the row's length, type and number.
 
-Problem: `baseline_layer_norm.py` reads a row three times.
+Problem: `optimized_layer_norm_registers.py` gives every row one program with 32 elements a thread. Of 256 columns a
+lane has a quarter of the loads; of 16,384 columns a row takes all registers of an SM; where rows are few, SMs wait.
 
-Idea: mean, variance and result are computed from the registers that hold the row. In 16 bits a thread has 32 elements:
+Idea: the same pass, with a layout for each case, and what it is for:
 
-    1024 columns     32 threads    a warp: its lanes add among themselves
-    8192 columns    256 threads    8 warps, which exchange their sums twice, through shared memory
-    256 columns      32 threads    four rows to a warp; of one row each lane would make only one load
-    17 columns      128 threads    32 rows, 8 elements in each thread
+    256 columns           32 threads for four rows: of one row each lane would make only one load
+    17 columns            128 threads for 32 rows: a warp alone would make 32 loads of 2 bytes
+    float32, 1024 to      16 elements in each thread: registers are left for weight and bias, which are then loaded
+    8192 columns          before the sums, so that they are there when the sums are
+    few rows (no more     8 elements a thread (more beyond 8192 columns), weight and bias before the sums: each row's
+    programs than SMs)    chain of loads and sums is the limit, not the bandwidth
+    16,384 columns        at most 64 registers a thread, so that two rows share an SM
+    odd rows              `max_contiguous` says how many elements of weight and bias are read at once
 
-In float32 the first two rows differ. A thread holds 16 elements of a row of 1024 to 8192 columns, so 1024 columns have
-64 threads, and 8192 have 512. Such a thread has registers left for weight and bias, and loads them before the sums.
-(Of 16,384 columns one row would need all registers of an SM. With 32 elements in each thread, two rows fit.)
+Cost: 2 elements moved for each one; a kernel for each width, type and case.
 
-Where the programs of the table are no more than the SMs, bandwidth is not the limit: each row's chain of loads and sums
-is. So a thread gets 8 elements (more beyond 8192 columns: a program has 1024 threads at most), and weight and bias are
-loaded before the sums.
-
-Cost: 2 elements moved instead of 4. The block is the next power of two. Its lanes beyond the row must count neither in
-the mean, where a zero adds nothing, nor in the variance, where a zero would be as far off as the mean is. Every program
-also reads weight and bias, 2 rows for each row of x; all programs read the same, so these come from a cache.
-
-Predict: at 4096 x 8192 the baseline has 8 rows of 32 KiB in flight on each of an H200's 132 SMs, 33 MiB, and an H200
-has 60 MiB of L2. Is this version still twice as fast?
+Predict: the baseline's second and third read come from L2 at 8192 columns, and from memory at 16,384. By how much more
+is this version ahead at the second?
 """
 
 from math import gcd
@@ -31,6 +26,7 @@ import torch
 import triton
 import triton.language as tl
 
+VERSUS = "cached"
 EPS = 1e-5
 ELEMENTS, FEW = 32, 8  # of a row that a thread holds; FEW: where rows are few
 HALF = range(1024, 8193)  # columns: in float32 a thread holds half as many elements, and also weight and bias

@@ -1,23 +1,22 @@
-"""Apply scale, shift, SiLU, gate and residual in one kernel: three matrices of 128 MiB move, the rest are registers.
+"""The chain in one kernel for any width of a row: matrices are vectors, and every lane moves 16 bytes of them.
 
-Problem: the five kernels of `baseline_fused_elementwise.py` leave four intermediate matrices in memory.
+Problem: `optimized_fused_elementwise_fused.py` gives a program a part of one row. A row of 768 columns leaves a quarter
+of its lanes idle, and rows of odd length begin at no multiple of 16 bytes: lanes move their elements one by one.
 
-Idea: y = silu(scale * x + shift) * gate + x in one kernel, which keeps every intermediate value in a register. The
-kernel takes each matrix as a vector of n elements. A program does 2 KiB of it: each of its 128 lanes moves 16 bytes,
-wherever rows begin. The last n % 16 elements are done separately, as in `optimized_add.py`.
+Idea: each matrix is taken as a vector of n elements, and a program does 2 KiB of it, wherever rows begin. What that
+takes, and what for:
 
-An element needs the scale and the shift of its column, offset % columns. The compiler does not see that neighbouring
-elements have neighbouring columns, and would load each number alone. `multiple_of` and `max_contiguous` tell it: the
-columns are adjacent in groups of UNIT, and a group begins at a multiple of UNIT. UNIT is the largest of 1, 2, 4, 8 and
-16 that divides `columns`. If that is 8 (in float32: 4) or more, a lane loads 16 bytes of each vector at a time. If
-there are few elements, each lane takes one: many lanes with one element are faster than few with eight.
+    offset % columns                  finds the column whose scale and shift an element needs
+    `multiple_of`, `max_contiguous`   tell the compiler that columns are adjacent in groups of UNIT, the largest of 1,
+                                      2, 4, 8 and 16 that divides `columns`; it does not see that behind a %. If UNIT
+                                      is 8 (in float32: 4) or more, a lane loads 16 bytes of each vector at a time
+    n % 16                            the last elements apart: then the mask ends at a multiple of 16 elements
+    few elements                      each lane takes one: many lanes with one are faster than few with eight
+    `n_cols` a constexpr              compiled for each number of columns: then % is no division
 
-Cost: 3 matrices instead of 12. A program also reads 2 KiB of each of the two vectors. All rows read the same, so these
-come from L2: 2 * 2 KiB beside 3 * 2 KiB that memory has to move. SiLU adds an exp and a division, far fewer
-instructions than memory has time for. `chain_kernel` is compiled for each number of columns: then % is no division.
+Cost: as the version before it: 3 matrices, and 2 * 2 KiB of the vectors beside 3 * 2 KiB of matrices.
 
-Predict: `library_compiled` is torch.compile, which makes one kernel of the same chain. How many times this version's
-time does it take?
+Predict: at 4096 columns both versions have all lanes at work, 16 bytes each. Is this one faster there?
 """
 
 from math import gcd
@@ -26,6 +25,7 @@ import torch
 import triton
 import triton.language as tl
 
+VERSUS = "fused"
 FEW = 2**14  # elements: if there are no more, a lane moves only one, and no last ones are done separately
 
 

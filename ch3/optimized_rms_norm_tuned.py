@@ -1,23 +1,21 @@
-"""RMS norm of every row in one pass: a row is read into registers, and each element is read once and written once.
+"""RMS norm in one pass at any width: rows and warps are chosen by the row's length and type.
 
-Problem: `baseline_rms_norm.py` reads a row twice.
+Problem: `optimized_rms_norm_registers.py` gives every row one program with 32 elements a thread. Of 256 columns a lane
+has a quarter of the loads.
 
-Idea: y = x / sqrt(mean(x^2) + eps) * weight, along a row. Between the mean of the squares and the result the row stays
-in the registers of its threads. In 16 bits a thread has 32 elements:
+Idea: the same pass, with a layout for each case, and what it is for:
 
-    1024 columns     32 threads    a warp: its lanes add among themselves
-    8192 columns    256 threads    8 warps, which exchange their sums once, through shared memory
-    256 columns      32 threads    four rows to a warp; of one row each lane would make only one load
-    17 columns      128 threads    32 rows, 8 elements in each thread
+    256 columns           32 threads for four rows: of one row each lane would make only one load
+    17 columns            128 threads for 32 rows: a warp alone would make 32 loads of 2 bytes
+    float32, 1024 to      16 elements in each thread, which needs fewer registers: more warps fit an SM, but fewer rows.
+    2048 columns          Which of the two is faster was only measured
+    odd rows              `max_contiguous` says how many elements of weight are read at once
+    weight                before the sum, and `evict_last`: all rows need it
 
-In float32 the first row differs. A thread holds 16 elements of a row of 1024 to 2048 columns, so 1024 columns have 64
-threads. Such a thread needs fewer registers: more warps fit an SM, but fewer rows, since each has twice as many warps.
-Which of the two layouts is faster, we have only measured.
+Cost: 2 elements moved for each one; a kernel for each width and type.
 
-Cost: 2 elements moved instead of 3. The block is the next power of two; its lanes beyond the row hold zeros.
-
-Predict: at 1024 columns the baseline has 8 rows of 4 KiB in flight in an SM, and L1 has 256 KiB. How many times faster
-is this version there?
+Predict: at 768 columns `registers` has 32 threads for a row in both types. What does this version have in float32, and
+is it faster?
 """
 
 from math import gcd
@@ -26,6 +24,7 @@ import torch
 import triton
 import triton.language as tl
 
+VERSUS = "cached"
 EPS = 1e-5
 ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in float32, 4 in 16 bits
 HALF = range(1024, 2049)  # columns: in float32 a thread holds half as many elements of such a row

@@ -1,12 +1,12 @@
-"""Sum a vector in three stages: 16 elements a thread in a register, 256 threads in shared memory, then one atomic.
+"""Sum integers with one atomic addition a block: the 256 threads of a block add up in shared memory first, as a tree.
 
-Problem: in `baseline_reduction.py` all additions wait for one word of L2.
+Problem: in `optimized_reduction_registers.py` the 4 Mi sums of threads wait for one word of L2.
 
-Idea: add up as much as possible where no other thread is involved:
+Idea: a block adds up the sums of its threads in shared memory, where only this block waits:
 
-    in registers        16 elements a thread, four of them in one load
+    in registers        16 elements a thread
     in shared memory    256 sums -> 1 in 8 steps, each with half as many threads as before
-    in L2               one atomic addition a block: 16,384 instead of 67,108,864
+    in L2               one atomic addition a block: 16,384 instead of 4,194,304
 
 Cost: a barrier before each of the 8 steps, and threads that are idle in them.
 
@@ -18,6 +18,7 @@ import cupy
 import numpy
 
 DEVICE = "cuda"
+VERSUS = "registers"
 THREADS = 256  # a block
 ELEMENTS = 16  # that a thread adds
 
@@ -25,18 +26,12 @@ total = cupy.RawKernel(
     r"""
 extern "C" __global__ void total(const int* x, unsigned long long* sum, int n) {
     __shared__ long long sums[256];
-    int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;  // in int4s
+    int first = blockIdx.x * blockDim.x * 16 + threadIdx.x;
     long long acc = 0;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < 16; ++k) {
         int i = first + k * blockDim.x;
-        if (4 * i + 4 <= n) {
-            int4 v = ((const int4*)x)[i];
-            acc += ((long long)v.x + v.y) + ((long long)v.z + v.w);
-        } else {
-            #pragma unroll 1
-            for (int tail = 4 * i; tail < n; ++tail) acc += x[tail];
-        }
+        if (i < n) acc += x[i];
     }
     sums[threadIdx.x] = acc;
     for (int stride = 128; stride; stride /= 2) {

@@ -1,17 +1,19 @@
-"""One idea for four operations that move data: whole segments and tiles, 16 bytes an access where both sides allow it.
+"""Four operations that move data, each by a kernel of its own: whole segments, repeated rows, tiles of any type.
 
-Problem: `baseline_data_movement.py` divides for every element, and its transpose reads a sector for 4 bytes.
+Problem: `optimized_data_movement_tiles.py` copies all by tiles of 64 x 64. Where a row stays a row, that is many short
+segments; a broadcast reads its row for each tile; and in 16 bits 64 elements are only 128 bytes.
 
-Idea: most elements keep their neighbours, so they are moved together:
+Idea: a kernel for each case, and what it is for:
 
-    stack, cat    a program copies 4 KiB of a row of x or of y, whole, or several short rows: which of the two, it is
-                  told once. Of rows that begin at no multiple of 16 bytes, it copies 2 KiB: element by element
-    broadcast     a program reads 2 KiB of the row once, and writes them into up to 16 rows
-    transpose     a program reads a tile, 256 bytes a side, along its rows and writes it along its columns: what is
-                  adjacent for the one is not for the other, so elements change lanes, through shared memory
+    stack, cat           a program copies 4 KiB of a row of x or of y, whole: which of the two, it is told once
+    short rows           several of them a program
+    odd rows             of rows that begin at no multiple of 16 bytes it copies 2 KiB: element by element
+    broadcast            a program reads 2 KiB of the row once, and writes them into up to 16 rows
+    transpose            a tile is 256 bytes a side in every type: 16 lanes * 16 bytes. Elements change lanes through
+                         shared memory, 16 KiB in float32 and 32 KiB in 16 bits
+    small transposes     where fewer than half of the SMs would have such a tile, it is 32 x 32 elements
 
-Cost: no lane divides, and no byte is read twice from memory. The tile of a transpose takes 16 KiB of shared memory
-in float32 and 32 KiB in 16 bits. Where fewer than half of the SMs would have such a tile, it is 32 x 32 elements.
+Cost: three kernels, and rules of their sizes. No lane divides, and no byte is read twice from memory.
 
 Predict: `library` is torch.stack, torch.cat and Tensor.copy_ (of a transposed or an expanded view). For which of the
 four operations is it far slower than this version?
@@ -21,6 +23,7 @@ import torch
 import triton
 import triton.language as tl
 
+VERSUS = "tiles"
 PAIRED = ("stack", "cat")  # operations that take two matrices
 SMS = 128  # of most large GPUs, nearly
 

@@ -1,8 +1,8 @@
-"""Attention backward in one kernel, in Gluon for capability 9.0: a warp loads, others multiply, and TMA adds up dq.
+"""Attention backward tuned for capability 9.0, in Gluon: a warp loads, others multiply, and TMA adds up dq.
 
 Problem: in `optimized_attention_backward_one_pass.py` the compiler decides who copies, who waits, and where a block
-lies. Its loop waits for copies and products in turn, at d = 128 it spills, and each thread adds to dq by atomics.
-Idea: Gluon is Triton with these decisions in the program. The forward pass is that of `optimized_attention_gluon.py`.
+lies. Its loop waits for copies and products in turn, and each thread adds to dq by atomics.
+Idea: Gluon is Triton with these decisions in the program. The forward pass is that of `optimized_attention_tuned.py`.
 Backward, a program has BLOCK_N keys of a head and two partitions:
 
     load       1 warp          asks TMA for q, do, lse and delta, up to two blocks ahead
@@ -11,8 +11,10 @@ Backward, a program has BLOCK_N keys of a head and two partitions:
 
 They meet at barriers in shared memory (`mbarrier`): a block is full, a block is free. Products are asynchronous
 (`wgmma`): exponentials run beside dp, ds beside dv, the store of dq beside dk. TMA adds dq to memory.
-Cost: capability 9.0 only, 16 bits, and up to 128 dimensions (else: torch's plain operations). For 64 queries and 128
-keys of d = 128, five products take an SM 2560 cycles, and 368 KiB go to and from shared memory, 128 bytes a cycle.
+Its cases: up to 64 dimensions an SM holds two programs, else one of twice as many keys; other dimensions are filled up
+to a power of two; float32 and more than 128 dimensions are left to torch's plain operations.
+Cost: capability 9.0 only. For 64 queries and 128 keys of d = 128, five products take an SM 2560 cycles, and 368 KiB go
+to and from shared memory, 128 bytes a cycle.
 Predict: which of the two is the limit then?
 """
 
@@ -22,7 +24,7 @@ import triton
 from attention_tiles import plan
 from forward import row_products, row_sums
 from hopper import barrier, barriers, fence_async_shared, flat, tiles, tma_add
-from optimized_attention_gluon import launch
+from optimized_attention_tuned import launch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
