@@ -116,9 +116,10 @@ MUTANTS = {
         Mutant("every blade has the bias", "y[0] += w_bias", "y += w_bias"),
         Mutant("one matrix serves all grades", "matrices[grade] for", "matrices[0] for"),
         Mutant("the fully connected product is always normalized", "w_weight.contiguous(), normalized)[0]",
-               "w_weight)[0]"),
+               "w_weight)[0]", of="tuned"),
         Mutant("matrices go by blades, not by grades", "matrices[grade] for grade in algebra_of(x).grades",
                "matrices[blade % len(matrices)] for blade in range(len(x))"),
-        Mutant("no bias where features are weighted", "normalized, w_bias.contiguous())", "normalized)"),
+        Mutant("no bias where features are weighted", "normalized, w_bias.contiguous())", "normalized)",
+               of="tuned"),
     ],
 }  # fmt: skip
