@@ -24,12 +24,13 @@ from clifford import reference as formulas
 from compiled import compiled
 
 SIZES = {
-    "check": {"batch": 5, "features": 7}, "check/2d": {"dimensions": 2, "batch": 5, "features": 7},
-    "check/2d/one": {"dimensions": 2, "batch": 1, "features": 1}, "check/row": {"batch": 1, "features": 67},
-    "check/plain": {"batch": 67, "features": 5, "normalized": False},
-    "check/2d/fp16": {"dimensions": 2, "batch": 3, "features": 33, "dtype": "float16"},
+    "check": {"batch": 2, "features": 7}, "check/2d": {"dimensions": 2, "batch": 3, "features": 7},
+    "check/2d/one": {"dimensions": 2, "batch": 1, "features": 1},
+    "check/plain": {"batch": 1, "features": 67, "normalized": False},
+    "check/2d/fp16": {"dimensions": 2, "batch": 2, "features": 33, "dtype": "float16"},
     "check/fcgp": {"batch": 3, "features": 5, "product": "fcgp"},
     "check/2d/fcgp/plain": {"dimensions": 2, "batch": 1, "features": 9, "product": "fcgp", "normalized": False},
+    "check/tuned/plain": {"batch": 67, "features": 5, "normalized": False},
     "count": {"batch": 512, "features": 64},
     "default": {}, "2d/4096x512": {"dimensions": 2}, "fcgp/3d/4096x512": {"product": "fcgp"},
 }  # fmt: skip

@@ -27,13 +27,14 @@ from compiled_recompute import inlined
 from multivectors import both_ways, drawn, gradients
 
 SIZES = {
-    "check": {"batch": 3, "features": 37}, "check/2d": {"dimensions": 2, "batch": 3, "features": 37},
+    "check": {"batch": 2, "features": 37}, "check/2d": {"dimensions": 2, "batch": 19, "features": 5},
     "check/one": {"batch": 1, "features": 1, "normalized": False},
-    "check/2d/narrow": {"dimensions": 2, "batch": 131, "features": 5}, "check/wide": {"batch": 1, "features": 1031},
-    "check/plain": {"batch": 5, "features": 129, "normalized": False},
-    "check/2d/plain": {"dimensions": 2, "batch": 5, "features": 129, "normalized": False},
-    "check/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
-    "check/2d/bf16": {"dimensions": 2, "batch": 3, "features": 33, "dtype": "bfloat16"},
+    "check/2d/fp16": {"dimensions": 2, "batch": 2, "features": 65, "dtype": "float16"},
+    "check/tuned/2d/narrow": {"dimensions": 2, "batch": 131, "features": 5},
+    "check/tuned/wide": {"batch": 1, "features": 1031},
+    "check/tuned/plain": {"batch": 5, "features": 129, "normalized": False},
+    "check/tuned/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
+    "check/tuned/2d/bf16": {"dimensions": 2, "batch": 3, "features": 33, "dtype": "bfloat16"},
     "count": {"batch": 256, "features": 64},
     "default": {}, "2d/4096x512": {"dimensions": 2},
 }  # fmt: skip

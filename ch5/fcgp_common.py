@@ -24,6 +24,15 @@ def products_cost(x, w_weight):
     return {"dram_bytes": 3 * x.nbytes + w_weight.nbytes, FLOPS[x.dtype]: 2 * count * x[0].numel() * x.shape[2]}
 
 
+def precision(x, w_weight):
+    """How the library is to multiply float32: by three TF32 products where these save more than the split's bytes cost.
+
+    As measured, in 2D and 3D, for batches of 1024 to 8192 and 128 to 1024 features.
+    """
+    (_, _), (_, flops) = products_cost(x, w_weight).items()
+    return "tf32x3" if flops > 2e10 else "ieee"
+
+
 def gradients_cost(x, w_weight):
     """Forward and backward, three products for one: x, y and w_weight read twice, out, dx, dy and dw written."""
     (_, moved), (key, flops) = products_cost(x, w_weight).items()

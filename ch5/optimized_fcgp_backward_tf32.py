@@ -1,7 +1,7 @@
 """Fully connected geometric product and gradients, one TF32 product an element: 7 times the rate, 10 bits.
 
-Problem: three TF32 products (`optimized_fcgp_backward_tf32x3.py`) take three times the FLOPs of one, and more bytes.
-Idea: as `optimized_fcgp_backward.py`, with cuBLAS allowed to multiply float32 on the tensor cores. z, W and the
+Problem: three TF32 products (`optimized_fcgp_backward_tuned.py`) take three times the FLOPs of one, and more bytes.
+Idea: as `optimized_fcgp_backward_tuned.py`, with cuBLAS allowed to multiply float32 on the tensor cores. z, W and the
 gradients stay float32 in memory, are taken as TF32 (10 bits of fraction), and added up in float32. A factor is off by
 up to 2^-11 of itself, or 2^-10. This is another precision: it is labelled as such, and is used only where it is asked
 for.
@@ -12,7 +12,7 @@ Cost: by an H200's datasheet
 
 Now the bytes take longer than the arithmetic. 16-bit tensors are multiplied as they are, at twice TF32's rate and with
 half the bytes.
-Predict: how many times as fast as the three products of `optimized_fcgp_backward_tf32x3.py` is this version?
+Predict: how many times as fast as the three products of `optimized_fcgp_backward_tuned.py` is this version?
 """
 
 import fcgp_common
@@ -21,7 +21,7 @@ from clifford import reference as formulas
 from compiled import compiled
 
 PRECISION = "tf32"
-VERSUS = "tf32x3"
+VERSUS = "tuned"
 TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
 
 

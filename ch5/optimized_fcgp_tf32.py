@@ -1,6 +1,6 @@
 """Fully connected geometric product, one TF32 product an element: 7 times float32's rate, 10 bits of fraction.
 
-Problem: three TF32 products (`optimized_fcgp_tf32x3.py`) take three times the FLOPs of one, and more bytes.
+Problem: three TF32 products (`optimized_fcgp_tuned.py`) take three times the FLOPs of one, and more bytes.
 Idea: let cuBLAS multiply float32 on the tensor cores once. z and W stay float32 in memory; each factor is taken as TF32
 (8 bits of exponent, 10 of fraction), and sums are float32. W is transposed first: Hopper's tensor cores need TF32
 operands whose neighbours along the sum are neighbours in memory. A factor is off by up to 2^-11 of itself if it is
@@ -22,7 +22,7 @@ from clifford import reference as formulas
 from compiled import compiled
 
 PRECISION = "tf32"
-VERSUS = "tf32x3"
+VERSUS = "tuned"
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):

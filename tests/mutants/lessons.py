@@ -13,6 +13,7 @@ from samples import reason_of
 from common.engine.runner import run_pairs
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.source import source_hash
+from common.pairs.syntax import with_helpers
 from common.record.outcome import FAILED, Verdict
 from mutants.edits import edited
 from mutants.results import Group, Judgement, Wrong, digest
@@ -106,6 +107,10 @@ def _written(chapter: str, name: str, wrong: list[Mutant], folder: Path) -> Pair
     if all(mutant.of == "tuned" for mutant in wrong):  # their labels are others: as `tuned`, they run at all sizes
         text = text.replace('"check/tuned/', '"check/tuned ')
     (folder / paths["baseline"].name).write_text(text, encoding="utf-8")
+    others = {path for version in pair.variants for path in with_helpers(version.path)} - {*paths.values()}
+    for path in others:  # versions of other pairs that are built on; helpers are there
+        if path.name.startswith("optimized_"):
+            shutil.copy(path, folder)
     for number, mutant in enumerate(wrong):
         path = paths[f"optimized/{mutant.of}".rstrip("/")]
         text = path.read_text(encoding="utf-8") if mutant.file else mutant.changed(path)

@@ -279,21 +279,23 @@ CHAPTER_4 = {
         "baseline": says(
             "the product is written, read, written again", launches=2, requested=(1 + 3) / 2, distinct=4 / 2
         ),
-        "optimized": says(
+        "optimized/fused": says(
             "written once; a 2 times, b 4 times", launches=1, requested=(1 + 2 + 1) / 2, distinct=1, flops=1
         ),
-        "optimized/tma": says("the same by descriptor", launches=1, requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
-        "optimized/specialized": says("the same", launches=1, requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
-        "optimized/gluon": says("written in Gluon"),
+        "optimized/persistent": says("the same by descriptor", launches=1, requested=2, tma=2, distinct=1, flops=1),
+        "optimized/ping_pong": says("written in Gluon"),
+        "optimized/tuned": says("written in Gluon"),
     },
     "ch4/matmul": {  # as of fused_activation
         "baseline": says("tiles of 32 x 32: a and b 16 times", requested=(8 + 8 + 1) / 2, distinct=1, flops=1),
-        "optimized": says("128 x 256: a 2 times, b 4 times", requested=(1 + 2 + 1) / 2, distinct=1, flops=1),
-        "optimized/grouped": says("what all SMs read is the same in any order", requested=4 / 2, distinct=1, flops=1),
+        "optimized/tile": says("128 x 256: a 2 times, b 4 times", requested=(1 + 2 + 1) / 2, distinct=1, flops=1),
         "optimized/pipelined": says("the same, earlier", requested=4 / 2, distinct=1, flops=1),
         "optimized/tma": says("the same by descriptor", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "optimized/grouped": says("the same in any order", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "optimized/persistent": says("the same by descriptor", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
         "optimized/specialized": says("the same by descriptor", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
         "optimized/gluon": says("written in Gluon"),
+        "optimized/tuned": says("written in Gluon"),
     },
     "ch4/precision": {
         "baseline": says("sums in float32", launches=1, flops=1),
@@ -330,7 +332,8 @@ CHAPTER_5 = {
             "273 kernels, 87 u, of which 44 of the 20 N x N of W are 0.7 at B = 8 N",
             launches=273, requested=(86.7 + 44 / 8 - 0.7) / (3 + W), flops=1,
         ),
-        "optimized": says(
+        "optimized/by_grade": says("4 products; z is made term by term", flops=1),
+        "optimized/tuned": says(
             "18 u; W read, written by grades, read; the normalization reads out again, from L1",
             launches=6, requested=(18 + 1 + 3 * W) / (3 + W), distinct=(18 + 3 * W) / (3 + W), flops=1,
         ),
@@ -338,12 +341,9 @@ CHAPTER_5 = {
             "5 u from memory; x and y loaded for each of 4 grades (one tile of columns at N = 64), out twice again",
             launches=2, requested=(4 * 2 + W + 1 + 3) / (3 + W), distinct=(5 + W) / (3 + W), flops=1,
         ),
-        "optimized/tf32x3": says(
-            "z 27.5 u, x and y 4, three sums into out 5, normalized 2 + 1; W by grades, turned, split, 6 times read",
-            requested=(27.5 + 4 + 5 + 3 + (2 + 2 + 3 + 6) * W) / (3 + W), flops=3,
-        ),
+        "optimized/tf32x3": says("three for one", flops=3),
         "optimized/tf32": says(
-            "as optimized, and W turned",
+            "as tuned, and W turned",
             requested=(18 + 1 + 5 * W) / (3 + W), distinct=(18 + 5 * W) / (3 + W), flops=1,
         ),
     },
@@ -352,19 +352,17 @@ CHAPTER_5 = {
             "790 kernels, 252 u, of which W and its gradient are 0.7 + 1.4 + 1.8 at B = 8 N",
             launches=790, requested=(252 + 7 * 3.9) / (8 + 3 * W), flops=1,
         ),
-        "optimized": says(
+        "optimized/by_grade": says("12 products; the rest by autograd, term by term", flops=1),
+        "optimized/tuned": says(
             "53 u; 3 W forward, 6 W backward; both normalizations read again, 1 u and 2 u",
             requested=(53 + 3 + 9 * W) / (8 + 3 * W), distinct=(53 + 9 * W) / (8 + 3 * W), flops=1,
         ),
-        "optimized/tf32x3": says(
-            "forward 39.5; out's gradient 5, split 3; z 15, for dW 3 * 6.5; dz 27.5 + 3; the end 9.5",
-            requested=(39.5 + 5 + 3 + 15 + 19.5 + 30.5 + 9.5 + 42 * W) / (8 + 3 * W), flops=3,
-        ),
-        "optimized/tf32": says("as optimized, and W turned", requested=(53 + 3 + 11 * W) / (8 + 3 * W), flops=1),
+        "optimized/tf32": says("as tuned, and W turned", requested=(53 + 3 + 11 * W) / (8 + 3 * W), flops=1),
     },
     "ch5/layer": {
         "baseline": says("277 kernels, 4.6 u and 86 u", launches=277, requested=(4.6 + 86) / LAYER, flops=1),
-        "optimized": says(
+        "optimized": says("the same, and y's scalar blade read and written for the bias", launches=4, flops=1),
+        "optimized/tuned": says(
             "5 u; the matrices of grades read, written for 8 blades, read",
             launches=3, distinct=(5 + (4 + 8 + 8) / 64) / LAYER, flops=1,
         ),
@@ -378,16 +376,24 @@ CHAPTER_5 = {
             "49.3 u; D^3 numbers a feature, 1/8 u, moved 5 times",
             launches=41, requested=(49.3 + 5 / 8) / (3 + 20 / 4096)
         ),
-        "optimized": says("69 u and 17 u; 6.7x the launches", launches=273, requested=(69 + 17) / 3),
-        "optimized/fused": says("one kernel, 3 u", launches=1, sectors=1, distinct=1),
+        "optimized/written_out": says("69 u and 17 u; 6.7x the launches", launches=273, requested=(69 + 17) / 3),
+        "optimized/fused": says(
+            "one kernel, 3 u; a row of 8 blades each reads 20 weights, from L1", launches=1,
+            requested=(3 + 20 / 8) / (3 + 20 / 4096), distinct=1,
+        ),
+        "optimized/tuned": says("one kernel, 3 u", launches=1, sectors=1, distinct=1),
     },
     "ch5/sgp_backward": {  # B = 256
         "baseline": says(
             "130 u; D^3 numbers a feature, 1/4 u, moved 10 times",
             launches=116, requested=(130 + 10 / 4) / (8 + 60 / 2048)
         ),
-        "optimized": says("129 u and 44 u beside 86 u", launches=834, requested=(129 + 44 + 86) / 8),
-        "optimized/fused": says("one kernel each way and the sum of partial sums, 8 u", launches=3, distinct=1),
+        "optimized/written_out": says("129 u and 44 u beside 86 u", launches=834, requested=(129 + 44 + 86) / 8),
+        "optimized/fused": says(
+            "3 u and 5 u; weights by row forward, by 16 rows back; sums of 16 rows written, read, added",
+            launches=3, requested=(8 + 20 / 8 + 3 * 20 / 128) / (8 + 60 / 2048),
+        ),
+        "optimized/tuned": says("one kernel each way and the sum of partial sums, 8 u", launches=3, distinct=1),
     },
 }  # fmt: skip
 LESSONS = CHAPTER_1 | CHAPTER_2 | CHAPTER_3 | CHAPTER_4 | CHAPTER_5

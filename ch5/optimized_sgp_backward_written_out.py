@@ -1,9 +1,9 @@
 """Weighted geometric product, forward and backward, by autograd through 64 products in 3D: 259 u, 834 launches.
 
 Problem: `baseline_sgp_backward.py` multiplies by zeros and keeps an intermediate of D u.
-Idea: forward, each product of two blades is an operation, as in `optimized_sgp.py`; autograd keeps the two factors of
-each. Blades are taken apart once, by `unbind`. (The gradient of a view x[i] is as large as x, and 0 except in one
-blade. A view in each product would move 538 u for these instead of 46 u; 2D: 138 u instead of 22 u.)
+Idea: forward, each product of two blades is an operation, as in `optimized_sgp_written_out.py`; autograd keeps the two
+factors of each. Blades are taken apart once, by `unbind`. (The gradient of a view x[i] is as large as x, and 0 except
+in one blade. A view in each product would move 538 u for these instead of 46 u; 2D: 138 u instead of 22 u.)
 Cost: forward 86 u and 273 launches (2D: 56 u, 95). Backward, where a blade has u / D bytes and x and y have 2 D blades:
 
     blades that move                                                     3D                   2D
