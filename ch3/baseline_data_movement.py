@@ -22,7 +22,7 @@ import triton
 import triton.language as tl
 
 SIZES = {
-    "check": {"op": "cat", "rows": 67, "columns": 129}, "check/one": {"op": "stack", "rows": 1, "columns": 1},
+    "check": {"op": "cat", "rows": 67, "columns": 129},
     "check/stack": {"op": "stack", "rows": 33, "columns": 67},
     "check/transpose": {"op": "transpose", "rows": 65, "columns": 67},
     "check/broadcast": {"op": "broadcast", "rows": 67, "columns": 129},

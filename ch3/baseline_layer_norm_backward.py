@@ -28,8 +28,6 @@ SIZES = {
     "check/wide": {"rows": 2, "columns": 8195}, "check/fp16": {"rows": 33, "columns": 33, "dtype": "float16"},
     "check/bf16": {"rows": 3, "columns": 1025, "dtype": "bfloat16"},
     "check/tuned/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"},
-    "check/tuned/rounds": {"rows": 41, "columns": 1025},  # of all programs
-    "check/tuned/shared": {"rows": 5, "columns": 2051},
     "check/tuned/wide/fp16": {"rows": 2, "columns": 8195, "dtype": "float16"},
     "check/tuned/many": {"rows": 300, "columns": 5},  # of more programs than are added up at once
     "count": {"rows": 256, "columns": 1024},

@@ -31,13 +31,11 @@ SIZES = {
     "check/mean/all": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
     "check/sum/all": {"op": "sum", "over": "all", "rows": 9, "columns": 1025},
     "check/max/all": {"op": "max", "over": "all", "rows": 9, "columns": 1025},
-    "check/tuned/fp16": {"op": "sum", "over": "rows", "rows": 2100, "columns": 7, "dtype": "float16"},
     "check/tuned/odd/fp16": {"op": "sum", "over": "rows", "rows": 517, "columns": 33, "dtype": "float16"},
     "check/tuned/groups/fp16": {"op": "mean", "over": "rows", "rows": 4201, "columns": 33, "dtype": "float16"},
     "check/tuned/odd/wide": {"op": "sum", "over": "rows", "rows": 257, "columns": 1025},
     "check/tuned/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # 35 rows of 256, and 41 rows left
     "check/tuned/pieces": {"op": "mean", "over": "columns", "rows": 2, "columns": 17_001},
-    "check/tuned/few": {"op": "max", "over": "rows", "rows": 3, "columns": 1025},
     "check/tuned/stripes": {"op": "max", "over": "rows", "rows": 4100, "columns": 48},
     "check/tuned/long/fp16": {"op": "logsumexp", "over": "rows", "rows": 4200, "columns": 3, "dtype": "float16"},
     "count": {"rows": 8192, "columns": 128},
