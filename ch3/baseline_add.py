@@ -1,7 +1,8 @@
-"""Add two matrices, one element a lane, found by row and column: 4 bytes an access, and a new result in each call.
+"""Add two matrices by strides: one element a lane, found by row and column, 4 bytes an access, into a new result.
 
-Problem: a program adds 128 elements, one a lane, as one would write it in CUDA C++. Each lane divides to find its row
-and column, and loads 4 bytes; a warp loads 32 * 4 = 128:
+Problem: one kernel is to serve every layout, transposed and strided matrices as well. So each lane divides to find its
+row and column, as one would write it in CUDA C++, and loads 4 bytes; a warp loads 32 * 4 = 128. (Who knows that
+matrices are contiguous writes `optimized_add_flat.py` at once, which is Triton's first tutorial.)
 
     rows, cols = offsets // n_cols, offsets % n_cols     integers: half of some 50 instructions an element (--xray)
     x_ptr + rows * stride_xm + cols * stride_xn          two strides a tensor: any layout is read as it lies
@@ -20,9 +21,10 @@ import triton
 import triton.language as tl
 
 SIZES = {
-    "check": {"rows": 127, "columns": 131}, "check/one": {"rows": 1, "columns": 1},
-    "check/row": {"rows": 1, "columns": 1025}, "check/fp16": {"rows": 33, "columns": 527, "dtype": "float16"},
+    "check": {"rows": 33, "columns": 67}, "check/one": {"rows": 1, "columns": 1},
+    "check/row": {"rows": 1, "columns": 1025},
     "check/bf16": {"rows": 65, "columns": 31, "dtype": "bfloat16"},
+    "check/tuned/tail/fp16": {"rows": 33, "columns": 527, "dtype": "float16"},
     "count": {"rows": 64, "columns": 1024},
     "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 a matrix: larger than any L2
     "large/8192x8192/fp16": {"dtype": "float16"},

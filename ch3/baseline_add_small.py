@@ -20,8 +20,10 @@ Predict: by how many times does a call become faster if the kernel becomes twice
 
 import torch
 import triton
-from small_add import BLOCK, WARPS, add_kernel
+import triton.language as tl
 
+BLOCK = 1024  # elements of a program
+WARPS = 4
 CLOCK = "wall"  # launching is what is measured
 DEVICE = "cuda"
 SIZES = {
@@ -48,6 +50,16 @@ def library(x, y, out):
 
 def cost(x, y, out):
     return {"dram_bytes": 3 * x.nbytes}  # read x and y, write the sum
+
+
+# Compiled once for any addresses and any length: who keeps the compiled kernel need not look at either again
+@triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["x_ptr", "y_ptr", "out_ptr"])
+def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
 
 
 def run(x, y, out):

@@ -1,4 +1,4 @@
-"""Layer norm backward with an atomic addition for every element: dweight and dbias are sums over rows.
+"""Layer norm backward as everyone tries it first: an atomic addition for every element of dweight and dbias.
 
 Problem: a program takes a row. With x_hat = (x - mean) * rstd and g = dy * weight, the row of dx needs only that row:
 
@@ -24,10 +24,14 @@ from compiled import compiled
 SIZES = {
     "check": {"rows": 3, "columns": 127},
     "check/one": {"rows": 1, "columns": 7},  # dx of one or two columns is 0: only rounding errors would be compared
-    "check/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"}, "check/narrow": {"rows": 131, "columns": 5},
-    "check/wide": {"rows": 2, "columns": 8195}, "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 41, "columns": 1025, "dtype": "bfloat16"},
-    "check/many": {"rows": 300, "columns": 5},  # of more programs than are added up at once
+    "check/narrow": {"rows": 71, "columns": 5},  # several rows for a lock or a program
+    "check/wide": {"rows": 2, "columns": 8195}, "check/fp16": {"rows": 33, "columns": 33, "dtype": "float16"},
+    "check/bf16": {"rows": 3, "columns": 1025, "dtype": "bfloat16"},
+    "check/tuned/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"},
+    "check/tuned/rounds": {"rows": 41, "columns": 1025},  # of all programs
+    "check/tuned/shared": {"rows": 5, "columns": 2051},
+    "check/tuned/wide/fp16": {"rows": 2, "columns": 8195, "dtype": "float16"},
+    "check/tuned/many": {"rows": 300, "columns": 5},  # of more programs than are added up at once
     "count": {"rows": 256, "columns": 1024},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
     "large/4096x8192/fp16": {"dtype": "float16"},

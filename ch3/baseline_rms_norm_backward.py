@@ -1,4 +1,4 @@
-"""RMS norm backward with an atomic addition for every element: dweight is a sum over rows.
+"""RMS norm backward as everyone tries it first: an atomic addition for every element of dweight.
 
 Problem: a program takes a row. With x_hat = x * rstd and g = dy * weight, the row of dx needs only that row:
 
@@ -22,11 +22,16 @@ import triton.language as tl
 from compiled import compiled
 
 SIZES = {
-    "check": {"rows": 3, "columns": 127}, "check/row": {"rows": 1, "columns": 7},
-    "check/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"}, "check/narrow": {"rows": 131, "columns": 5},
-    "check/wide": {"rows": 2, "columns": 8195}, "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 41, "columns": 1025, "dtype": "bfloat16"},
-    "check/many": {"rows": 300, "columns": 5},  # of more programs than are added up at once
+    "check": {"rows": 3, "columns": 127},
+    "check/one": {"rows": 1, "columns": 7},
+    "check/narrow": {"rows": 71, "columns": 5},  # several rows for a lock or a program
+    "check/wide": {"rows": 2, "columns": 8195}, "check/fp16": {"rows": 33, "columns": 33, "dtype": "float16"},
+    "check/bf16": {"rows": 3, "columns": 1025, "dtype": "bfloat16"},
+    "check/tuned/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"},
+    "check/tuned/rounds": {"rows": 41, "columns": 1025},  # of all programs
+    "check/tuned/shared": {"rows": 5, "columns": 2051},
+    "check/tuned/wide/fp16": {"rows": 2, "columns": 8195, "dtype": "float16"},
+    "check/tuned/many": {"rows": 300, "columns": 5},  # of more programs than are added up at once
     "count": {"rows": 256, "columns": 1024},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
     "large/4096x16384": {"columns": 16_384},

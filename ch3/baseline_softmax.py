@@ -13,7 +13,7 @@ Cost: 4 elements moved for each one, if no cache holds a row until it is read ag
     1024 columns of float32      8 * 4 KiB  =  32 KiB an SM, of 256 KiB of L1
     16,384 columns of float32    8 * 64 KiB = 512 KiB an SM, 66 MiB on 132 SMs
 
-Predict: an H200 has 60 MiB of L2. How many times faster is `optimized_softmax.py`, which reads each row
+Predict: an H200 has 60 MiB of L2. How many times faster is `optimized_softmax_registers.py`, which reads each row
 once, at 1024 and at 16,384 columns?
 """
 
@@ -24,10 +24,13 @@ from compiled import compiled
 
 SIZES = {
     "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 40_001},
-    "check/beyond": {"rows": 1, "columns": 17_001},  # a thread has some of a row's start, and none of its end
-    "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "check/wide": {"rows": 2, "columns": 9001},
+    "check/fp16": {"rows": 5, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 3, "columns": 1025, "dtype": "bfloat16"},
+    "check/tuned/narrow": {"rows": 131, "columns": 5},
+    "check/tuned/held": {"rows": 2, "columns": 40_001},
+    "check/tuned/beyond": {"rows": 3, "columns": 17_001},  # a thread has some of a row's start, and none of its end
+    "check/tuned/shared/fp16": {"rows": 1, "columns": 17_001, "dtype": "float16"},
     "count": {"rows": 64, "columns": 4096},
     "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32: larger than any L2
     "small/4096x1024": {"columns": 1024}, "large/4096x65536": {"columns": 65_536},

@@ -12,7 +12,8 @@ for each program that an SM has room for (on 132 SMs of an H200, --xray):
     1024 columns of float32       8 programs * 2 *  4 KiB =  64 KiB an SM, of 256 KiB of L1
     16,384 columns of float32     6 programs * 2 * 64 KiB = 768 KiB an SM, 99 MiB in all, more than L2 holds
 
-Predict: how many times faster is `optimized_softmax_backward.py`, which reads both rows once, at these two widths?
+Predict: how many times faster is `optimized_softmax_backward_registers.py`, which reads both rows once, at these two
+widths?
 """
 
 import torch
@@ -22,9 +23,10 @@ from compiled import compiled
 
 SIZES = {
     "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 40_001},
-    "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "check/wide": {"rows": 2, "columns": 8195},
+    "check/fp16": {"rows": 5, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 3, "columns": 1025, "dtype": "bfloat16"},
+    "check/tuned/narrow": {"rows": 131, "columns": 5},
     "count": {"rows": 64, "columns": 4096},
     "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32 each: larger than any L2
     "small/4096x1024": {"columns": 1024},

@@ -21,8 +21,11 @@ slower?
 
 import torch
 import triton
-from small_add import BLOCK, WARPS, add_kernel, launcher
+import triton.language as tl
+from small_add import launcher
 
+BLOCK = 1024  # elements of a program
+WARPS = 4
 CLOCK = "wall"  # launching is what is measured
 DEVICE = "cuda"
 
@@ -32,11 +35,21 @@ def inputs(rows=256, columns=256, dtype="float32", device="cuda"):
     return {"x": x, "y": y, "out": torch.empty_like(x)}
 
 
+# Compiled once for any addresses and any length: who keeps the compiled kernel need not look at either again
+@triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["x_ptr", "y_ptr", "out_ptr"])
+def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+
+
 def setup(x, y, out):
     n = x.numel()
     programs = triton.cdiv(n, BLOCK)
     compiled = add_kernel[(programs,)](x, y, out, n, BLOCK=BLOCK, num_warps=WARPS)
-    launch, current_stream = launcher(compiled, programs), triton.runtime.driver.active.get_current_stream
+    launch, current_stream = launcher(compiled, programs, BLOCK), triton.runtime.driver.active.get_current_stream
     return {"launch": launch, "current_stream": current_stream, "device": x.device.index, "n": n}
 
 

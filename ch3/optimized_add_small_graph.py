@@ -16,9 +16,11 @@ Predict: are the three calls together shorter than the one launch of `baseline_a
 
 import torch
 import triton
-from small_add import BLOCK, WARPS, add_kernel
+import triton.language as tl
 
 VERSUS = ""
+BLOCK = 1024  # elements of a program
+WARPS = 4
 CLOCK = "wall"  # launching is what is measured
 DEVICE = "cuda"
 
@@ -26,6 +28,16 @@ DEVICE = "cuda"
 def inputs(rows=256, columns=256, dtype="float32", device="cuda"):
     x, y = (torch.randn(rows, columns, dtype=getattr(torch, dtype), device=device) for _ in range(2))
     return {"x": x, "y": y, "out": torch.empty_like(x)}
+
+
+# Compiled once for any addresses and any length: who keeps the compiled kernel need not look at either again
+@triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["x_ptr", "y_ptr", "out_ptr"])
+def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
 
 
 def setup(x, y, out):

@@ -1,30 +1,31 @@
-"""Softmax of rows longer than the registers: maximum and sum in one pass, and only what L2 still has is read again.
+"""Softmax of long rows in two passes instead of three: maximum and sum are found together (online softmax).
 
-Problem: at 65,536 columns the registers of `optimized_softmax.py` are too few for a row.
+Problem: at 65,536 columns the registers of `optimized_softmax_registers.py` are too few for a row. Without registers,
+`baseline_softmax.py` reads the row for the maximum, for the sum and for the result.
 
 Idea: a running sum can be kept while the maximum is still unknown. When a larger one appears, the sum so far is scaled:
 
-    sum <- sum * exp(old maximum - new maximum) + exp(x - new maximum)
+    sum <- sum * exp(old maximum - new maximum) + sum of exp(x - new maximum)
 
-So one pass finds both, and a second writes the result. A program of 32 warps keeps the first 16,384 elements of its row
-in registers; only the rest is read again, soon enough for L2 to have it. The loads say so: what is to be read again is
-to leave L2 last, all else first.
+A program walks its row in blocks of 4096, and finds both in one pass. A second pass writes the result. However long
+a row is, a thread holds four elements of it.
 
-    65,536 columns of float32, one program on each of 132 SMs    132 * 192 KiB = 25 MiB to be read again
+Cost: 3 elements moved for each one, the second read from L2 if it still has the row. Two programs of 1024 threads fit
+an SM, so few rows are in flight:
 
-Cost: at 65,536 columns, 2 elements moved in memory, and 0.75 more read from L2. The code is longer, with one exp more
-for each step of the running sum. Up to 16,384 columns nothing is read again, and the code is as long.
+    65,536 columns of float32, two programs on each of 132 SMs    2 * 132 * 256 KiB = 66 MiB, and L2 has 60
 
-Predict: which of the two one-pass versions is faster at 16,384 columns, and which at 65,536?
+Every block waits for its maximum and its sum across all lanes, and its loads wait for that.
+
+Predict: which of the two is faster at 16,384 columns, `registers` or this version, and which at 65,536?
 """
 
 import torch
 import triton
 import triton.language as tl
 
-VERSUS = ""
-WARPS = 32  # at most: one program then fills an SM
-ELEMENTS = 16  # of the row that a thread holds, of the 64 registers that each of 1024 has
+VERSUS = "registers"
+BLOCK = 4096  # of a row at a time: 4 elements a thread
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
@@ -32,41 +33,25 @@ def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
 
 
 @triton.jit
-def softmax_kernel(x_ptr, y_ptr, n_cols, HELD: tl.constexpr, BLOCK: tl.constexpr, VECTOR: tl.constexpr):
+def softmax_kernel(x_ptr, y_ptr, n_cols, BLOCK: tl.constexpr):
     row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
-    held_cols = tl.arange(0, HELD)
-    held = tl.load(
-        x_ptr + row_start + held_cols, mask=held_cols < n_cols, other=float("-inf"), eviction_policy="evict_first"
-    )
-    cols = tl.arange(0, BLOCK // VECTOR)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
-    acc_max = tl.full((BLOCK // VECTOR,), float("-inf"), tl.float32)  # each thread's own, for the elements of one load
-    acc_sum = tl.zeros((BLOCK // VECTOR,), tl.float32)
-    for off in range(HELD, n_cols, BLOCK):
+    cols = tl.arange(0, BLOCK)
+    row_max, row_sum = float("-inf"), 0.0  # so far
+    for off in range(0, n_cols, BLOCK):
+        x = tl.load(x_ptr + row_start + off + cols, mask=off + cols < n_cols, other=float("-inf")).to(tl.float32)
+        new_max = tl.maximum(row_max, tl.max(x, 0))
+        safe_max = tl.where(new_max == float("-inf"), 0.0, new_max)  # -inf - -inf would be NaN
+        row_sum = row_sum * tl.exp(row_max - safe_max) + tl.sum(tl.exp(x - safe_max), 0)
+        row_max = new_max
+    for off in range(0, n_cols, BLOCK):
         mask = off + cols < n_cols
-        x = tl.load(x_ptr + row_start + off + cols, mask=mask, other=float("-inf"), eviction_policy="evict_last")
-        old_max, acc_max = acc_max, tl.maximum(acc_max, tl.max(x, 1).to(tl.float32))
-        # -inf alone adds nothing, and -inf - -inf would be NaN
-        safe_max = tl.where(acc_max == float("-inf"), 0.0, acc_max)
-        exp = tl.exp(x.to(tl.float32) - safe_max[:, None])
-        acc_sum = acc_sum * tl.exp(old_max - safe_max) + tl.sum(exp, 1)
-    held = held.to(tl.float32)
-    row_max = tl.maximum(tl.max(acc_max, 0), tl.max(held, 0))
-    exp = tl.exp(held - row_max)
-    scale = 1 / (tl.sum(acc_sum * tl.exp(acc_max - row_max), 0) + tl.sum(exp, 0))
-    tl.store(y_ptr + row_start + held_cols, exp * scale, mask=held_cols < n_cols, eviction_policy="evict_first")
-    for off in range(HELD, n_cols, BLOCK):
-        mask = off + cols < n_cols
-        x = tl.load(x_ptr + row_start + off + cols, mask=mask, eviction_policy="evict_first").to(tl.float32)
-        tl.store(y_ptr + row_start + off + cols, tl.exp(x - row_max) * scale, mask=mask, eviction_policy="evict_first")
+        x = tl.load(x_ptr + row_start + off + cols, mask=mask).to(tl.float32)
+        tl.store(y_ptr + row_start + off + cols, tl.exp(x - row_max) * (1 / row_sum), mask=mask)
 
 
 def run(x):
     x = x.contiguous()
-    y = torch.empty_like(x)
-    rows, columns = x.shape
+    y, (rows, columns) = torch.empty_like(x), x.shape
     if y.numel():
-        held = min(triton.next_power_of_2(columns), WARPS * 32 * ELEMENTS)
-        warps, vector = max(held // (32 * ELEMENTS), 1), 16 // x.element_size()
-        block = max(held // 2, vector)  # of the rest at a time: 8 elements a thread
-        softmax_kernel[(rows,)](x, y, columns, HELD=held, BLOCK=block, VECTOR=vector, num_warps=warps)
+        softmax_kernel[(rows,)](x, y, columns, BLOCK=BLOCK, num_warps=32)
     return y

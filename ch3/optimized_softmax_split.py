@@ -13,9 +13,7 @@ of its pieces:
                      result      = exp(x - row maximum) / row sum, of one piece
 
 Each program of the second launch reads the numbers of all pieces of its row (63 pieces at 128,256 columns) and computes
-the row's maximum and sum itself: so there is no third launch. From capability 9.0 on, its programs may start as soon as
-all programs of the first launch have started. They load their piece of x, which the first launch does not write, and
-then wait for the numbers.
+the row's maximum and sum itself: so there is no third launch.
 
 Cost: 3 elements moved for each one instead of 2. L2 has the second read only if all rows fit into it together. Short
 rows pay for the second launch. With many more rows than SMs all SMs have work anyway, and the second read only costs
@@ -32,7 +30,6 @@ import triton.language as tl
 VERSUS = "online"
 PIECE = 2048  # elements of a piece, at least: 4 warps, 16 elements a thread
 PIECES = 1024  # of a row: longer pieces rather than more, since each program reads two numbers of each piece
-LARGEST = 16_384  # elements of a piece, at most: 1024 threads. Beyond 16 Mi columns a row has more pieces
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
@@ -40,13 +37,11 @@ def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
 
 
 @triton.jit
-def pieces_kernel(x_ptr, max_ptr, sum_ptr, n_cols, pieces, PIECE: tl.constexpr, OVERLAP: tl.constexpr):
-    if OVERLAP:
-        tl.extra.cuda.gdc_launch_dependents()  # the second launch's programs may come to the SMs
+def pieces_kernel(x_ptr, max_ptr, sum_ptr, n_cols, pieces, PIECE: tl.constexpr):
     row, piece = tl.program_id(0) // pieces, tl.program_id(0) % pieces
     cols = piece.to(tl.int64) * PIECE + tl.arange(0, PIECE)  # 64 bits: a tensor may have more than 2^31 elements
     ptrs = x_ptr + row.to(tl.int64) * n_cols + cols
-    x = tl.load(ptrs, mask=cols < n_cols, other=float("-inf"), eviction_policy="evict_last").to(tl.float32)
+    x = tl.load(ptrs, mask=cols < n_cols, other=float("-inf")).to(tl.float32)
     piece_max = tl.max(x, 0)
     safe_max = tl.where(piece_max == float("-inf"), 0.0, piece_max)  # -inf - -inf would be NaN
     tl.store(max_ptr + tl.program_id(0), piece_max)
@@ -54,38 +49,27 @@ def pieces_kernel(x_ptr, max_ptr, sum_ptr, n_cols, pieces, PIECE: tl.constexpr, 
 
 
 @triton.jit
-def softmax_kernel(
-    x_ptr, max_ptr, sum_ptr, y_ptr, n_cols, pieces, PIECE: tl.constexpr, BLOCK: tl.constexpr, OVERLAP: tl.constexpr
-):
+def softmax_kernel(x_ptr, max_ptr, sum_ptr, y_ptr, n_cols, pieces, PIECE: tl.constexpr, BLOCK: tl.constexpr):
     row, piece = tl.program_id(0) // pieces, tl.program_id(0) % pieces
-    cols = piece.to(tl.int64) * PIECE + tl.arange(0, PIECE)
-    row_start = row.to(tl.int64) * n_cols
-    x = tl.load(x_ptr + row_start + cols, mask=cols < n_cols, eviction_policy="evict_first").to(tl.float32)
-    if OVERLAP:
-        tl.extra.cuda.gdc_wait()  # until all programs of the first launch have written
     all_pieces = tl.arange(0, BLOCK)  # beyond the row's pieces: -inf and 0, which add nothing
     maxima = tl.load(max_ptr + row * pieces + all_pieces, mask=all_pieces < pieces, other=float("-inf"))
     sums = tl.load(sum_ptr + row * pieces + all_pieces, mask=all_pieces < pieces, other=0.0)
     row_max = tl.max(maxima, 0)
     scale = 1 / tl.sum(sums * tl.exp(maxima - row_max), 0)
+    cols = piece.to(tl.int64) * PIECE + tl.arange(0, PIECE)
+    row_start = row.to(tl.int64) * n_cols
+    x = tl.load(x_ptr + row_start + cols, mask=cols < n_cols).to(tl.float32)
     tl.store(y_ptr + row_start + cols, tl.exp(x - row_max) * scale, mask=cols < n_cols)
 
 
-def setup(x):
-    return {"overlap": x.is_cuda and torch.cuda.get_device_capability(x.device) >= (9, 0)}
-
-
-def run(x, overlap):
+def run(x):
     x = x.contiguous()
     y, (rows, columns) = torch.empty_like(x), x.shape
     if y.numel():
-        piece = min(max(triton.next_power_of_2(triton.cdiv(columns, PIECES)), PIECE), LARGEST)
-        pieces, warps = triton.cdiv(columns, piece), piece // 512  # 16 elements a thread
+        piece = max(triton.next_power_of_2(triton.cdiv(columns, PIECES)), PIECE)
+        pieces, warps = triton.cdiv(columns, piece), min(piece // 512, 32)  # 16 elements a thread
         maxima, sums = torch.empty(2, rows * pieces, device=x.device)
-        pieces_kernel[(rows * pieces,)](x, maxima, sums, columns, pieces, piece, overlap, num_warps=warps)
+        pieces_kernel[(rows * pieces,)](x, maxima, sums, columns, pieces, PIECE=piece, num_warps=warps)
         block = triton.next_power_of_2(pieces)
-        pdl = {"launch_pdl": True} if overlap else {}
-        softmax_kernel[(rows * pieces,)](
-            x, maxima, sums, y, columns, pieces, piece, block, overlap, num_warps=warps, **pdl
-        )
+        softmax_kernel[(rows * pieces,)](x, maxima, sums, y, columns, pieces, PIECE=piece, BLOCK=block, num_warps=warps)
     return y

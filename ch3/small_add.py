@@ -1,20 +1,6 @@
-"""What `add_small`'s versions share: a kernel that adds contiguous matrices as vectors, and its shortest launch."""
+"""The shortest launch of `add_small`'s kernel: the function in C behind Triton's launcher, by release."""
 
 import triton
-import triton.language as tl
-
-BLOCK = 1024  # elements of a program
-WARPS = 4
-
-
-# Compiled once for any addresses and any length: a caller that keeps the compiled kernel need not look at either again.
-@triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["x_ptr", "y_ptr", "out_ptr"])
-def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = offsets < n
-    x = tl.load(x_ptr + offsets, mask=mask)
-    y = tl.load(y_ptr + offsets, mask=mask)
-    tl.store(out_ptr + offsets, x + y, mask=mask)
 
 
 # Every launch of Triton's ends in this function in C. It is no public interface, but every public way to it leads
@@ -22,7 +8,7 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 # release, and trusts them: one out of place is an address that the GPU writes to. So the releases whose order is known
 # are served, and no other; the order of a new one is at the end of `CudaLauncher.__call__`, in Triton's
 # backends/nvidia/driver.py.
-def launcher(compiled, programs):
+def launcher(compiled, programs, block):
     """launch(stream, x_ptr, y_ptr, out_ptr, n), all integers, of the compiled `add_kernel` on so many programs.
 
     A RuntimeError where the order of this release of Triton is not known.
@@ -34,13 +20,13 @@ def launcher(compiled, programs):
     cooperative, pdl = python.launch_cooperative_grid, python.launch_pdl
 
     # None stands for scratch memory, which this kernel does not use, and for the hooks of a profiler with their data.
-    # C steps over BLOCK, which is in the code already.
+    # C steps over the block, which is in the code already.
     if triton.__version__.startswith("3.6."):
 
         def launch_3_6(stream, x_ptr, y_ptr, out_ptr, n):
             launch(
                 programs, 1, 1, stream, function, cooperative, pdl, None, None, metadata, None, None, None,
-                x_ptr, y_ptr, out_ptr, n, BLOCK,
+                x_ptr, y_ptr, out_ptr, n, block,
             )  # fmt: skip
 
         return launch_3_6
@@ -50,7 +36,7 @@ def launcher(compiled, programs):
     def launch_3_7(stream, x_ptr, y_ptr, out_ptr, n):
         launch(
             programs, 1, 1, stream, function, cooperative, pdl, metadata, None, None, None, None, None,
-            kinds, types, (x_ptr, y_ptr, out_ptr, n, BLOCK),
+            kinds, types, (x_ptr, y_ptr, out_ptr, n, block),
         )  # fmt: skip
 
     return launch_3_7

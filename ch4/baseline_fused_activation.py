@@ -18,26 +18,25 @@ from torch.nn import functional
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
-    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "activation": "relu"},
+    "check": {"m": 67, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "activation": "relu"},
     "check/row": {"m": 1, "n": 257, "k": 131, "activation": "gelu"},
-    "check/tiles": {"m": 389, "n": 269, "k": 7, "activation": "silu"}, "check/no k": {"m": 3, "n": 5, "k": 0},
-    "check/no row": {"m": 0, "n": 5, "k": 3, "activation": "gelu"},
+    "check/tiles": {"m": 389, "n": 269, "k": 7, "activation": "silu"},
     "check/relu": {"m": 67, "n": 129, "k": 131, "activation": "relu", "transposed": "a"},
-    "check/gelu": {"m": 136, "n": 264, "k": 72, "activation": "gelu", "transposed": "b"},
-    "check/silu": {"m": 136, "n": 264, "k": 72, "activation": "silu", "transposed": "ab"},
-    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
-    "check/step/even": {"m": 64, "n": 72, "k": 136, "step": 3},  # gaps, but rows at multiples of 16 bytes
-    "check/gluon": {"m": 190, "n": 4225, "k": 9}, "check/gluon/by8": {"m": 191, "n": 4232, "k": 8},  # tiles 192 x 128
-    "check/gluon/steps": {"m": 70, "n": 129, "k": 1100},  # more steps than stages
+    "check/by16": {"m": 136, "n": 272, "k": 80, "activation": "silu"},
+    "check/tuned/silu": {"m": 136, "n": 264, "k": 72, "activation": "silu", "transposed": "ab"},
+    "check/tuned/gelu": {"m": 136, "n": 264, "k": 72, "activation": "gelu", "transposed": "b"},
+    "check/tuned/no k": {"m": 3, "n": 5, "k": 0}, "check/tuned/no row": {"m": 0, "n": 5, "k": 3, "activation": "gelu"},
+    "check/tuned/192": {"m": 190, "n": 4225, "k": 9}, "check/tuned/192/by8": {"m": 191, "n": 4232, "k": 8},  # its tiles
+    "check/tuned/steps": {"m": 70, "n": 129, "k": 1100},  # more steps than stages
     "count": {"m": 512, "n": 512, "k": 256},
     "default": {}, "large/8192/leaky_relu/fp16": {"m": 8192, "n": 8192, "k": 8192},
     "large/4096/gelu/fp16": {"activation": "gelu"},
 }  # fmt: skip
 
 
-def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
-    a = operand(m, k, dtype, "a" in transposed, step, device)
-    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device), "activation": activation}
+def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, device), "activation": activation}
 
 
 def library(a, b, activation):

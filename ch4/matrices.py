@@ -5,10 +5,10 @@ import torch
 FLOPS = {torch.float16: "fp16_flops", torch.bfloat16: "bf16_flops", torch.float32: "fp32_flops"}
 
 
-def operand(rows, columns, dtype, is_transposed, step, device):
-    """A random matrix [rows, columns]. Neighbours in a row (in a column, if transposed) are `step` elements apart."""
+def operand(rows, columns, dtype, is_transposed, device):
+    """A random matrix [rows, columns], contiguous by rows (by columns, if transposed)."""
     down, across = (columns, rows) if is_transposed else (rows, columns)
-    x = torch.randn(down, across * step, device=device).to(getattr(torch, dtype))[:, ::step]
+    x = torch.randn(down, across, device=device).to(getattr(torch, dtype))
     return x.T if is_transposed else x
 
 

@@ -1,168 +1,100 @@
-"""Multiply two matrices in 16 bits, in Gluon for capability 9.0: one warp loads, two or three groups multiply.
+"""Multiply two matrices in 16 bits, in Gluon for capability 9.0: the program itself says which warps load or multiply.
 
-Problem: in `optimized_matmul_specialized.py` the compiler decides: four warps load, and a whole tile of c, 64 KiB, lies
-in shared memory on its way out. That leaves room for 3 stages. All products have the same tile.
-Idea: Gluon is Triton with these decisions in the program. A program, one an SM, walks over tiles in parts:
+Problem: in `optimized_matmul_specialized.py` the compiler decides. Four warps load, and by its machine code each step
+waits for its own product.
+Idea: Gluon is Triton with these decisions in the program. A program, one an SM, walks over tiles of 128 x 256 in parts:
 
-    load       1 warp                 asks TMA for blocks of a and b as stages become free, also across tiles
-    compute    2 or 3 times 4 warps   each multiplies 64 rows of a tile, frees stages, and stores its sums
+    load        1 warp           asks TMA for blocks of a and b as stages become free, also across tiles
+    multiply    2 x 4 warps      each multiplies 64 rows of a tile, frees stages, and stores its sums
 
 They meet at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. A group waits for no other group.
-Products are asynchronous (`wgmma`): a step's stage is freed when the next step's product has been issued. c leaves in
-parts of 64 columns, from two buffers in turn, so there is room for 4 stages of 128 x 256. The tile depends on the shape
-of c, and on where rows begin: one of 192 x 256 asks L2 for the fewest lines. If the last wave has few tiles, each of
-their groups gets a program of its own: the program's other groups let stages pass.
-TMA cannot store rows that begin anywhere. Then the warps store c, 64 bytes of a row at a time: c is not copied.
-Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's product).
-A step of 128 x 256 asks L2 for 384 lines of 128 bytes; for more if rows begin off lines. Kernels of cuBLAS in clusters
-fetch a block once for two SMs (multicast). Triton 3.6 cannot; in 3.7 no SM can tell the other that it has read a block.
-Layouts, barriers and registers are in the program. A mistake there is a wrong answer, or a program that waits for ever.
-Predict: 132 programs compute c of 8192^3 in waves of 132 tiles. How many waves do tiles of 128 x 256 take, and how many
-tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of them is faster, and by how many percent?
+Products are asynchronous (`wgmma`): a step's stage is freed when the next step's product has been issued.
+Cost: it runs on capability 9.0 only. Three stages of 48 KiB and a tile of c are 208 KiB of 227. Layouts, barriers and
+registers are in the program: a mistake there is a wrong answer, or a program that waits for ever.
+Predict: is it faster than `optimized_matmul_specialized.py`, which has the same parts and the same stages?
 """
 
 import torch
 import triton
-from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store, unit, units
+from hopper import barrier, barriers, blocks, fence_async_shared
 from matrices import operand
-from tma_layout import describable, in_lines
+from tile_order import swizzle
+from tma_layout import aligned, close, padded
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
 
 VERSUS = "specialized"
 REQUIRES = {"capability": (9, 0), "exact": True}
-BLOCK_K, ROWS = gl.constexpr(64), gl.constexpr(64)  # a step along k; rows of a tile that a group multiplies
-# Rows, columns of a tile -> its rate if rows are in lines, and if not (tried on an H100), STAGES, GROUP_M, REGISTERS
-TILES = {(128, 256): (1.0, 1.0, 4, 16, 232), (192, 256): (1.02, 1.14, 3, 8, 160),
-         (192, 128): (0.96, 0.84, 4, 8, 152), (128, 64): (0.6, 0.5, 8, 8, 232)}  # fmt: skip
+ROWS, BLOCK_N, BLOCK_K = gl.constexpr(64), gl.constexpr(256), gl.constexpr(64)  # ROWS: of each of two groups
+GROUP_M = gl.constexpr(8)  # tiles of rows that run side by side
+STAGES = gl.constexpr(3)
 
 
-def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
-    a = operand(m, k, dtype, "a" in transposed, step, device)
-    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
+def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, device)}
 
 
 @gluon.jit
-def load(
-    descs, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
-    GROUP_M: gl.constexpr,
-):  # fmt: skip
-    a_desc, b_desc = descs
-    a_smem, b_smem = smem
-    full, empty = bars
-    STAGES: gl.constexpr = b_smem.shape[0]
-    GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
-    BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
+def load(a_desc, b_desc, a_smem, b_smem, full, empty, num_pid_m, num_pid_n, num_k):
     step = 0
-    for pid in range(gl.program_id(0), units(tiles, GROUPS), gl.num_programs(0)):
-        pid_m, pid_n, only = unit(pid, tiles, GROUP_M, GROUPS)
-        start_m, start_n = pid_m * GROUPS * ROWS, pid_n * BLOCK_N
+    for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
+        pid_m, pid_n = swizzle(pid, num_pid_m, num_pid_n, GROUP_M)
         for k in range(num_k):
-            slot, is_odd, start_k = step % STAGES, (step // STAGES) & 1, k * BLOCK_K
-            mbarrier.wait(empty.index(slot), is_odd ^ 1)
-            bar = full.index(slot)
-            # Bytes, also of zeros beyond the edges
-            mbarrier.expect(bar, (GROUPS * ROWS + BLOCK_N) * BLOCK_K * 2, pred=only < 0)
-            mbarrier.expect(bar, (ROWS + BLOCK_N) * BLOCK_K * 2, pred=only >= 0)
-            for i in gl.static_range(GROUPS):
-                place = [start_k, start_m + i * ROWS] if A_IS_TRANSPOSED else [start_m + i * ROWS, start_k]
-                a = a_smem.index(slot * GROUPS + i)
-                tma.async_copy_global_to_shared(a_desc, place, bar, a, pred=(only < 0) | (only == i))
-            place = [start_n, start_k] if B_IS_TRANSPOSED else [start_k, start_n]
-            tma.async_copy_global_to_shared(b_desc, place, bar, b_smem.index(slot))
+            stage, phase = step % STAGES, step // STAGES & 1
+            mbarrier.wait(empty.index(stage), phase ^ 1)  # both groups have read what was in it
+            bar = full.index(stage)
+            mbarrier.expect(bar, (2 * ROWS + BLOCK_N) * BLOCK_K * 2)  # bytes, also of zeros beyond the edges
+            for group in gl.static_range(2):
+                start_m = (2 * pid_m + group) * ROWS
+                tma.async_copy_global_to_shared(a_desc, [start_m, k * BLOCK_K], bar, a_smem.index(2 * stage + group))
+            tma.async_copy_global_to_shared(b_desc, [k * BLOCK_K, pid_n * BLOCK_N], bar, b_smem.index(stage))
             step += 1
 
 
 @gluon.jit
-def compute(
-    out, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
-    GROUP_M: gl.constexpr, GROUP: gl.constexpr,
-):  # fmt: skip
-    c_out, M, N = out  # a descriptor, None, None; or a pointer
-    a_smem, b_smem, c_smem = smem
-    full, empty = bars
-    STAGES: gl.constexpr = b_smem.shape[0]
-    GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
-    BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
-    # A thread of 16 warps has 128 registers until it asks for more: too few for a product of 256 columns at once
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 128 if GROUPS == 3 else BLOCK_N, 16])
-    step, stored = 0, 0
-    for pid in range(gl.program_id(0), units(tiles, GROUPS), gl.num_programs(0)):
-        pid_m, pid_n, only = unit(pid, tiles, GROUP_M, GROUPS)
-        is_mine = (only < 0) | (only == GROUP)
-        steps = gl.where(is_mine, num_k, 0)
-        columns = gl.where(is_mine, c_out.shape[1] if N is None else N, 0)  # 0: nothing is stored
+def multiply(c_desc, a_smem, b_smem, c_smem, full, empty, num_pid_m, num_pid_n, num_k, GROUP: gl.constexpr):
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
+    step = 0
+    for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
+        pid_m, pid_n = swizzle(pid, num_pid_m, num_pid_n, GROUP_M)
         acc = gl.zeros([ROWS, BLOCK_N], gl.float32, layout)
-        for k in range(steps):
-            slot, is_odd = step % STAGES, (step // STAGES) & 1
-            a, b = a_smem.index(slot * GROUPS + GROUP), b_smem.index(slot)
-            a = a.permute([1, 0]) if A_IS_TRANSPOSED else a
-            b = b.permute([1, 0]) if B_IS_TRANSPOSED else b
-            mbarrier.wait(full.index(slot), is_odd)
-            acc = warpgroup_mma(a, b, acc, is_async=True)
+        for k in range(num_k):
+            stage, phase = step % STAGES, step // STAGES & 1
+            mbarrier.wait(full.index(stage), phase)
+            acc = warpgroup_mma(a_smem.index(2 * stage + GROUP), b_smem.index(stage), acc, is_async=True)
             acc = warpgroup_mma_wait(1, [acc])  # the product of the step before is complete
             barrier()  # all four warps have read its stage
             mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1, pred=k > 0)
             step += 1
         acc = warpgroup_mma_wait(0, [acc])
+        tma.store_wait(0)
+        barrier()  # the tile before has left c
+        mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1)
+        c = c_smem.index(GROUP)
+        c.store(acc.to(c_desc.dtype))
+        fence_async_shared()
         barrier()
-        mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1, pred=is_mine)
-        for _ in range(steps, num_k):  # another group's rows
-            mbarrier.wait(full.index(step % STAGES), (step // STAGES) & 1)
-            mbarrier.arrive(empty.index(step % STAGES), count=1)
-            step += 1
-        sums = parts(acc)
-        for i in gl.static_range(len(sums)):
-            start_m, start_n = (pid_m * GROUPS + GROUP) * ROWS, pid_n * BLOCK_N + i * 64
-            if start_n < columns:
-                c = c_smem.index(GROUP * 2 + stored % 2)
-                tma.store_wait(1)
-                barrier()  # what was in c has been read
-                c.store(sums[i].to(c_smem.dtype))
-                fence_async_shared()
-                barrier()
-                if N is None:
-                    tma.async_copy_shared_to_global(c_out, [start_m, start_n], c)
-                else:
-                    store(c_out, c, start_m, start_n, M, N)
-                stored += 1
+        tma.async_copy_shared_to_global(c_desc, [(2 * pid_m + GROUP) * ROWS, pid_n * BLOCK_N], c)
     tma.store_wait(0)
 
 
-@gluon.jit(do_not_specialize=["num_pid_m", "num_pid_n", "whole", "num_k"])  # one compilation for all of their numbers
-def matmul_kernel(
-    a_desc, b_desc, c_out, M, N, num_pid_m, num_pid_n, whole, num_k,
-    A_T: gl.constexpr, B_T: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, GROUP_M: gl.constexpr,
-    REGISTERS: gl.constexpr,
-):  # fmt: skip
-    b_block: gl.constexpr = b_desc.block_shape
-    a_smem = gl.allocate_shared_memory(a_desc.dtype, [STAGES * GROUPS, ROWS, BLOCK_K], a_desc.layout)
-    b_smem = gl.allocate_shared_memory(b_desc.dtype, [STAGES, b_block[0], b_block[1]], b_desc.layout)
-    c_smem = gl.allocate_shared_memory(a_desc.dtype, [GROUPS * 2, ROWS, 64], gl.NVMMASharedLayout(128, 16, 2))
-    bars = barriers(STAGES), barriers(STAGES, GROUPS)
+@gluon.jit
+def matmul_kernel(a_desc, b_desc, c_desc, num_pid_m, num_pid_n, num_k):
+    a_smem = gl.allocate_shared_memory(a_desc.dtype, [2 * STAGES, ROWS, BLOCK_K], a_desc.layout)
+    b_smem = gl.allocate_shared_memory(b_desc.dtype, [STAGES, BLOCK_K, BLOCK_N], b_desc.layout)
+    c_smem = gl.allocate_shared_memory(c_desc.dtype, [2, ROWS, BLOCK_N], c_desc.layout)
+    full, empty = barriers(STAGES), barriers(STAGES, 2)  # of empty: one arrival a group
     fence_async_shared()
-    out, smem, tiles = (c_out, M, N), (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n, whole)
-    # Each list: the warps and registers of all partitions but the first
-    if GROUPS == 2:
-        gl.warp_specialize(
-            [
-                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 0)),
-                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 1)),
-                (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
-            ],
-            [4, 1], [REGISTERS, 24],
-        )  # fmt: skip
-    else:
-        gl.warp_specialize(
-            [
-                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 0)),
-                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 1)),
-                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 2)),
-                (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
-            ],
-            [4, 4, 1], [REGISTERS, REGISTERS, 24],
-        )  # fmt: skip
+    gl.warp_specialize(
+        [
+            (multiply, (c_desc, a_smem, b_smem, c_smem, full, empty, num_pid_m, num_pid_n, num_k, 0)),
+            (multiply, (c_desc, a_smem, b_smem, c_smem, full, empty, num_pid_m, num_pid_n, num_k, 1)),
+            (load, (a_desc, b_desc, a_smem, b_smem, full, empty, num_pid_m, num_pid_n, num_k)),
+        ],
+        [4, 1], [232, 24],  # warps and registers of all partitions but the first
+    )  # fmt: skip
 
 
 def setup(a, b):
@@ -171,17 +103,9 @@ def setup(a, b):
 
 def run(a, b, programs):
     (M, K), N = a.shape, b.shape[1]
-    if a.dtype == torch.float32 or min(M, N) < ROWS.value or not K:  # or: a tile would be mostly empty
-        return a @ b
-    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
-    out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes
-    (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
-    (rows, columns), whole = soonest(TILES, M, N, programs, in_lines(a, b))
-    *_, stages, group_m, registers = TILES[rows, columns]
-    tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
-    b_block = (columns, 64) if b_is_transposed else (64, columns)
-    matmul_kernel[(min(programs, tiles[0] * tiles[1]) if whole is None else programs,)](
-        blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, whole, triton.cdiv(K, 64),
-        a_is_transposed, b_is_transposed, rows // 64, stages, group_m, registers, num_warps=4,
-    )  # fmt: skip
-    return c
+    c = padded(a, M, N)
+    descriptors = blocks(aligned(a), 64, 64), blocks(aligned(b), 64, 256), blocks(c, 64, 256)
+    tiles = triton.cdiv(M, 128), triton.cdiv(N, 256)
+    grid = (min(programs, tiles[0] * tiles[1]),)
+    matmul_kernel[grid](*descriptors, *tiles, triton.cdiv(K, 64), num_warps=4)
+    return close(c)

@@ -1,8 +1,8 @@
 """Multiply two matrices in 16 bits, in grouped (swizzled) tile order: programs that run together share more.
 
 Problem: an H200 runs 132 programs at once (a wave), one for each SM. What several of them read comes from memory once.
-In `optimized_matmul.py` the tiles are taken row by row. At 8192^3 there are 64 x 32 tiles of 128 x 256, and a wave is
-4 rows of tiles with all columns of b.
+In `optimized_matmul_tma.py` the tiles are taken row by row. At 8192^3 there are 64 x 32 tiles of 128 x 256, and a wave
+is 4 rows of tiles with all columns of b.
 Idea: take 8 rows of tiles together, column by column. The wave is nearer to a square and reads fewer rows and columns.
 
     row by row     4.1 * 128 rows of a + 8192 columns of b        143 MB a wave    2.2 GB in 15.5 waves
@@ -14,21 +14,23 @@ Predict: at 8192^3 the products take 1.1 ms and 2.2 GB take 0.46 ms (H200, datas
 order make it?
 """
 
-import torch
 import triton
 import triton.language as tl
 from matrices import operand
+from shared_memory import stages_that_fit
+from tma_layout import aligned, close, padded
+from triton.tools.tensor_descriptor import TensorDescriptor
 
-VERSUS = ""
-REQUIRES = {"capability": (8, 0)}
+VERSUS = "tma"
+REQUIRES = {"capability": (9, 0)}
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
-WARPS, STAGES = 8, 1
+WARPS, STAGES = 8, 4
 
 
-def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
-    a = operand(m, k, dtype, "a" in transposed, step, device)
-    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
+def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, device)}
 
 
 @triton.jit
@@ -40,30 +42,28 @@ def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
 
 
 @triton.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn):
+def matmul_kernel(a_desc, b_desc, c_desc, M, N, K):
     pid_m, pid_n = swizzle(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
-    offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-    offs_k = tl.arange(0, BLOCK_K)
-    # 64 bits: a stride times an index may exceed 2^31
-    stride_am, stride_ak = tl.cast(stride_am, tl.int64), tl.cast(stride_ak, tl.int64)
-    stride_bk, stride_bn = tl.cast(stride_bk, tl.int64), tl.cast(stride_bn, tl.int64)
-    # Rows and columns beyond the last one wrap around: their sums are not stored
-    a_ptrs = a_ptr + offs_m % M * stride_am + offs_k[None, :] * stride_ak
-    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n % N * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for k in range(0, K, BLOCK_K):
-        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
-        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        a = a_desc.load([pid_m * BLOCK_M, k])
+        b = b_desc.load([k, pid_n * BLOCK_N])
         acc = tl.dot(a, b, acc)
-        a_ptrs += BLOCK_K * stride_ak
-        b_ptrs += BLOCK_K * stride_bk
-    tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
+    c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], acc.to(c_desc.dtype))
 
 
-def run(a, b):
+def setup(a, b):
+    return {"stages": stages_that_fit(a, STAGES, (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value, 1)}
+
+
+def run(a, b, stages):
     (M, K), N = a.shape, b.shape[1]
-    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
+    c = padded(a, M, N)
+    descriptors = (
+        TensorDescriptor.from_tensor(aligned(a), [BLOCK_M.value, BLOCK_K.value]),
+        TensorDescriptor.from_tensor(aligned(b), [BLOCK_K.value, BLOCK_N.value]),
+        TensorDescriptor.from_tensor(c, [BLOCK_M.value, BLOCK_N.value]),
+    )
     grid = (triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value),)
-    matmul_kernel[grid](a, b, c, M, N, K, *a.stride(), *b.stride(), num_warps=WARPS, num_stages=STAGES)
-    return c
+    matmul_kernel[grid](*descriptors, M, N, K, num_warps=WARPS, num_stages=stages)
+    return close(c)

@@ -1,6 +1,6 @@
 """Multiply two matrices in 16 bits, with 3 blocks of k in flight while one is multiplied: loads and products overlap.
 
-Problem: in `optimized_matmul_grouped.py` a step waits for its blocks, and then it multiplies. One program fills an SM,
+Problem: in `optimized_matmul_tile.py` a step waits for its blocks, and then it multiplies. One program fills an SM,
 so that no other program computes meanwhile. A step of an H200's SM, by the datasheet, with 9 TB/s from L2 assumed (a
 guide, no bound):
 
@@ -8,40 +8,38 @@ guide, no bound):
     blocks      48 KiB at 9 / 132 = 0.068 TB/s            0.72 us, after a latency of some 0.3 us
 
 Idea: stages. Copies of later steps run while a step is multiplied. cp.async copies from global to shared memory and
-does not pass through registers.
+does not pass through registers. Triton does this by itself, with 3 stages unless told otherwise: it is the versions
+before that turn it off.
 Cost: shared memory. A stage is 48 KiB, 4 stages are 192 KiB of the 227 KiB that a block may have at capability 9.0. An
 SM with less takes as many stages as fit (`setup`): 3 at capability 8.0, 2 at 8.6.
-Predict: how many times as fast as `optimized_matmul_grouped.py` is it?
+Predict: how many times as fast as `optimized_matmul_tile.py` is it?
 """
 
 import torch
 import triton
 import triton.language as tl
 from matrices import operand
+from shared_memory import stages_that_fit
 
-VERSUS = "grouped"
+VERSUS = "tile"
 REQUIRES = {"capability": (8, 0)}
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
-GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 4
 
 
-def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
-    a = operand(m, k, dtype, "a" in transposed, step, device)
-    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
+def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, device)}
 
 
 @triton.jit
-def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
-    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
-    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
-    pid_in_group = pid % (GROUP_M * num_pid_n)
-    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
+def swizzle(pid, num_pid_m, num_pid_n):
+    return pid // num_pid_n, pid % num_pid_n  # row by row: none yet
 
 
 @triton.jit
 def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn):
-    pid_m, pid_n = swizzle(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
+    pid_m, pid_n = swizzle(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N))
     offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     offs_k = tl.arange(0, BLOCK_K)
@@ -62,11 +60,7 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk,
 
 
 def setup(a, b):
-    if a.is_cpu:
-        return {"stages": STAGES}
-    shared = torch.cuda.get_device_properties(a.device).shared_memory_per_block_optin
-    a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
-    return {"stages": min(STAGES, shared // a_stage)}
+    return {"stages": stages_that_fit(a, STAGES, (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value)}
 
 
 def run(a, b, stages):

@@ -18,7 +18,8 @@ import torch
 import triton
 import triton.language as tl
 from matrices import operand
-from tma_layout import close, even
+from shared_memory import stages_that_fit
+from tile_order import swizzle
 
 REQUIRES = {"capability": (8, 0)}
 BLOCK_K = tl.constexpr(64)
@@ -27,16 +28,8 @@ STAGES = 3  # at most: as many as fit in shared memory
 
 
 def inputs(m=4096, n=4096, k=4096, tile="128x256", dtype="float16", transposed="", device="cuda"):
-    a = operand(m, k, dtype, "a" in transposed, 1, device)
-    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, 1, device), "tile": tile}
-
-
-@triton.jit
-def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
-    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
-    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
-    pid_in_group = pid % (GROUP_M * num_pid_n)
-    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
+    a = operand(m, k, dtype, "a" in transposed, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, device), "tile": tile}
 
 
 @triton.jit
@@ -66,17 +59,14 @@ def matmul_kernel(
 
 def setup(a, b, tile):
     block_m, block_n = map(int, tile.split("x"))
-    shared = 0 if a.is_cpu else torch.cuda.get_device_properties(a.device).shared_memory_per_block_optin
-    a_stage = (block_m + block_n) * BLOCK_K.value * a.element_size()
-    return {"block_m": block_m, "block_n": block_n, "stages": max(min(STAGES, shared // a_stage), 1)}
+    stages = stages_that_fit(a, STAGES, (block_m + block_n) * BLOCK_K.value)
+    return {"block_m": block_m, "block_n": block_n, "stages": stages}
 
 
 def run(a, b, tile, block_m, block_n, stages):
-    shape = a.shape[0], b.shape[1]
-    a, b = even(a, b)  # other sides than multiples of 16 would be copied 2 bytes at a time
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     warps = 4 if block_m == 64 else 8  # four for each 64 rows, for the instructions of capability 9.0; 8 at most
     grid, strides = (triton.cdiv(M, block_m) * triton.cdiv(N, block_n),), (*a.stride(), *b.stride())
     matmul_kernel[grid](a, b, c, M, N, K, *strides, block_m, block_n, num_warps=warps, num_stages=stages)
-    return close(c[: shape[0], : shape[1]])
+    return c

@@ -1,9 +1,8 @@
-"""Copies of matrices for kernels that need rows at multiples of 16 bytes: TMA, and copies of 16 bytes at a time."""
+"""Copies of matrices for kernels that need rows at multiples of 16 bytes, as TMA does."""
 
 import torch
 import triton
 import triton.language as tl
-from alignment import SEEN
 
 LINE = 128  # bytes of a line of L2
 
@@ -14,10 +13,13 @@ def describable(x):
     x: [rows, columns], neither of them 0. It is copied where it is no such matrix, as with an odd number of columns.
     """
     y, is_transposed = _lying(x)
-    is_whole = y.stride(1) == 1 and y.stride(0) % (16 // x.element_size()) == 0 and y.stride(0) >= y.shape[1]
-    if not (is_whole and y.data_ptr() % 16 == 0):
-        y = copied(y, _in_lines(y, *y.shape))[:, : y.shape[1]]
-    return y, is_transposed
+    return aligned(y), is_transposed
+
+
+def aligned(x):
+    """x, or a copy of it: as TMA needs them, rows are contiguous and begin at multiples of 16 bytes."""
+    is_whole = x.stride(1) == 1 and x.stride(0) % (16 // x.element_size()) == 0 and x.stride(0) >= x.shape[1]
+    return x if is_whole and x.data_ptr() % 16 == 0 else copied(x, _in_lines(x, *x.shape))[:, : x.shape[1]]
 
 
 def padded(like, rows, columns):
@@ -37,17 +39,6 @@ def close(x):
     return x if x.is_contiguous() else copied(x, torch.empty(*x.shape, dtype=x.dtype, device=x.device))
 
 
-def even(a, b):
-    """a [m, k] and b [k, n]; copies of both with m, k, n rounded up to lines, if Triton would copy 2 bytes at a time.
-
-    It copies 16 bytes where it sees that k, n, the strides and the addresses are multiples of 16. What a copy has
-    beyond its matrix is 0, and adds nothing to a product.
-    """
-    numbers = [number for number in (*b.shape, *a.stride(), *b.stride()) if number != 1]
-    seen = all(number % SEEN == 0 for number in [*numbers, a.data_ptr(), b.data_ptr()])
-    return (a, b) if seen else (_rounded(a), _rounded(b))
-
-
 def _lying(x):
     """(y, is_transposed): x, or x.T, such that neighbours in a row are nearer in memory than those in a column."""
     is_transposed = x.stride(1) > x.stride(0)
@@ -61,14 +52,6 @@ def _in_lines(like, rows, columns):
     """
     step = (LINE if columns * like.element_size() > LINE else 16) // like.element_size()
     return torch.empty(rows, -(-columns // step) * step, dtype=like.dtype, device=like.device)
-
-
-def _rounded(x):
-    y, is_transposed = _lying(x)
-    line = LINE // x.element_size()
-    rows, columns = (-(-length // line) * line for length in y.shape)
-    y = copied(y, torch.empty(rows, columns, dtype=x.dtype, device=x.device))
-    return y.T if is_transposed else y
 
 
 @triton.jit

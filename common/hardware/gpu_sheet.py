@@ -56,7 +56,7 @@ def measure_gpu(device: str, info: dict[str, Any], say: Callable[[str, float], N
 
 
 def gpu_levels(inside: dict[str, int], bandwidth: dict[str, Curve], latency: Curve, limits: dict[str, Any]) -> Levels:
-    """The levels of the curves. DRAM is the larger of its level and the rates of the limits' sum, fill and copy.
+    """The levels of the curves. DRAM is the larger of its level and the rates of the limits' reading, fill and copy.
 
     (Our copy is a loop over a set that is read many times; a library's copy is faster in DRAM.)
     """

@@ -197,6 +197,7 @@ def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
         "zeros": new_array,
         "full": new_array,
         "zeros_like": cupy.empty_like,
+        "copyto": _constant(None),
         "random": random,
     }
     device = {"getDevice": _constant(0), "getDeviceProperties": _constant(properties)}

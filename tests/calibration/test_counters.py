@@ -141,7 +141,7 @@ def test_what_is_chosen_is_there():
 
 def test_a_launch_is_counted_as_that_gpu_would_make_it():
     size = {"m": 1024, "n": 1024, "k": 64}  # 32 tiles
-    tma = next(each for each in choose_versions("matmul") if each.version == "optimized/tma")
+    tma = next(each for each in choose_versions("matmul") if each.version == "optimized/persistent")
     machine = machine_of({**DEVICE, "sms": 5})
     found = count_version(machine, replace(tma, size=size), {"matmul_kernel": 1})["matmul_kernel"]
     assert found["programs"] == 5

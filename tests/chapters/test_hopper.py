@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from itertools import chain
 
 import pytest
+import torch
 from edges import module
 
 from common.pairs.pair import ROOT, discover
@@ -34,6 +35,23 @@ def soonest(*arguments):
 def test_the_tile_whose_waves_take_the_shortest_time(m, n, is_shared, tile, whole):
     """The last wave's tiles may be shared by groups."""
     assert soonest(TABLE, m, n, SMS, is_shared) == (tile, whole)
+
+
+def copied(x, y):
+    y[:, : x.shape[1]] = x
+    return y
+
+
+def test_what_tma_reads_is_copied_unless_its_rows_begin_at_multiples_of_16_bytes(monkeypatch):
+    helper, x = module(ROOT / "ch4/tma_layout.py"), torch.randn(24, 64).half()
+    monkeypatch.setattr(helper, "copied", copied)  # a kernel
+    for wrong in (x[:, :61].contiguous(), x[:, ::2], x.T, x[:, 1:], x[:1].expand(24, 64)):
+        y = helper.aligned(wrong)
+        assert torch.equal(y, wrong) and y.data_ptr() != wrong.data_ptr()
+        assert y.stride(1) == 1 and y.stride(0) % 8 == 0 and y.data_ptr() % 16 == 0
+    assert all(helper.aligned(right) is right for right in (x, x[:, :61], x[:, 8:]))
+    y, is_transposed = helper.describable(x.T)
+    assert is_transposed and torch.equal(y, x)
 
 
 def turns(*arguments):

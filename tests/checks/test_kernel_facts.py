@@ -29,7 +29,7 @@ def launch(name, registers=32, threads=128, shared=0):
 
 @pytest.fixture(scope="module")
 def binary():
-    (first, *_) = launches(ROOT / "ch3/optimized_softmax.py", {"rows": 64, "columns": 1024}, H100)
+    (first, *_) = launches(ROOT / "ch3/optimized_softmax_registers.py", {"rows": 64, "columns": 1024}, H100)
     return compile_for(first, H100)
 
 

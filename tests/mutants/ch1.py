@@ -56,8 +56,6 @@ MUTANTS = {
                "    graph.replay()\n    static_x.copy_(x)\n"),
         Mutant("replayed on another stream, which nobody waits for", "    graph.replay()\n",
                "    with torch.cuda.stream(torch.cuda.Stream()):\n        graph.replay()\n"),
-        Mutant("weights in bfloat16", "build(w_weights, w_biases)",
-               "build([w.bfloat16().float() for w in w_weights], w_biases)", of="compile"),
     ],
     "double_buffering": [
         Mutant("both streams use the same buffer", "chunk[i % 2].copy_", "chunk[0].copy_",

@@ -56,8 +56,8 @@ def test_softmax_has_a_row_a_program_and_masked_lanes_beyond_its_end():
 
 
 def test_tiles_of_a_product_are_in_launch_order():
-    inputs = module("ch4", "matmul").inputs(m=300, n=700, k=64, device="cpu")
-    answer, accesses = traced(module("ch4", "matmul", "optimized/grouped").run, **inputs)
+    inputs = module("ch4", "tile_size").inputs(m=300, n=700, k=64, device="cpu")
+    answer, accesses = traced(module("ch4", "tile_size", "optimized").run, **inputs, block_m=128, block_n=256, stages=3)
     found = places.tile_map(accesses, answer)
     assert found.shape == (384, 768)
     assert [found[0, 0], found[128, 0]] == [0, 1]

@@ -220,9 +220,12 @@ def nothing_of_chapters(monkeypatch):
 
 
 COPIES = [  # files of chapters, what is said
-    (["ch3/baseline_softmax.py"], "has no partner: also copy compiled.py and at least one of optimized_softmax.py, "),
+    (
+        ["ch3/baseline_softmax.py"],
+        "has no partner: also copy compiled.py and at least one of optimized_softmax_registers.py, ",
+    ),
     (["ch3/optimized_softmax_online.py"], "has no partner: also copy compiled.py and baseline_softmax.py from ch3/"),
-    (["ch3/baseline_softmax.py", "ch3/optimized_softmax.py"], "needs compiled.py beside it: copy it from ch3/$"),
+    (["ch3/baseline_softmax.py", "ch3/optimized_softmax_online.py"], "needs compiled.py beside it: copy it from ch3/$"),
     (["ch5/baseline_layer.py", "ch5/optimized_layer.py"], "needs clifford beside it: copy it from ch5/$"),
 ]
 

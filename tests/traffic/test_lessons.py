@@ -101,9 +101,10 @@ CHAPTER_2 = {
 }  # fmt: skip
 
 CHAPTER_3 = {
-    "ch3/add": {  # the unit is 3 matrices
+    "ch3/add": {
         "baseline": says("every byte that arrives is used; a new result", requested=1, sectors=1, allocated=1 / 3),
-        "optimized": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
+        "optimized/flat": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
+        "optimized/tuned": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
     },
     "ch3/add_small": {
         "baseline": says("reads two, writes one", launches=1, requested=1, sectors=1),
@@ -125,7 +126,8 @@ CHAPTER_3 = {
     },
     "ch3/elementwise": {  # the unit is 2 matrices
         "baseline": says("every byte that arrives is used; a new result", requested=1, sectors=1, allocated=1 / 2),
-        "optimized": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
+        "optimized/flat": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
+        "optimized/tuned": says("the same bytes, into `out`", requested=1, sectors=1, allocated=0),
     },
     "ch3/fused_elementwise": {  # the unit is 3 matrices
         "baseline": says("five operations, 12 matrices in all", launches=5, requested=12 / 3, distinct=12 / 3),
@@ -144,18 +146,27 @@ CHAPTER_3 = {
             "rows * columns * 2 atomic additions, `rows` to each address; they read and write, weight is read",
             launches=2, requested=(3 + 1 + 4) / 3, atomics=256 * 1024 * 2, per_address=256,
         ),
-        "optimized": says(
+        "optimized/locked": says(
+            "a lock taken and let go for each row, by 256 / 64 rows each; 2 sums are read and written for each row",
+            atomics=256 * 2, per_address=256 // 64 * 2,
+        ),
+        "optimized/partial": says(
             "no atomics: 2 sums of each program written and read, weight read by each",
             launches=2, requested=(3 * 256 + 2 * 2 * 16 + 16) / (3 * 256), atomics=0,
         ),
         "optimized/split": says(
-            "the same, but weight is read for each row (no other part: 1024 columns are one)",
-            launches=2, requested=((3 + 1) * 256 + 2 * 2 * 16) / (3 * 256), atomics=0,
+            "the same (no other part: 1024 columns are one)",
+            launches=2, requested=(3 * 256 + 2 * 2 * 16 + 16) / (3 * 256), atomics=0,
+        ),
+        "optimized/tuned": says(
+            "the same, by a kernel of its own",
+            launches=2, requested=(3 * 256 + 2 * 2 * 16 + 16) / (3 * 256), atomics=0,
         ),
     },
     "ch3/reduction": {
         "baseline": says("read once; 4 bytes for each 4 KiB are written and read", launches=2, requested=1 + 2 / 1024),
-        "optimized": says(
+        "optimized/walk": says("read once; 12 programs (on a CPU) leave a sum each", launches=2, requested=1),
+        "optimized/last": says(
             "one launch; each of 12 programs (on a CPU) counts itself", launches=1, requested=1, per_address=12
         ),
     },
@@ -180,28 +191,38 @@ CHAPTER_3 = {
             "rows * columns atomic additions, `rows` to each address; they read and write, weight is read",
             launches=2, requested=(3 + 1 + 2) / 3, atomics=256 * 1024, per_address=256,
         ),
-        "optimized": says(
+        "optimized/locked": says(
+            "a lock taken and let go for each row, by 256 / 64 rows each; a sum is read and written for each row",
+            atomics=256 * 2, per_address=256 // 64 * 2,
+        ),
+        "optimized/partial": says(
             "no atomics: a sum of each program written and read, weight read by each",
             launches=2, requested=(3 * 256 + 2 * 16 + 16) / (3 * 256), atomics=0,
         ),
         "optimized/split": says(
-            "the same, but weight is read for each row (no other part: 1024 columns are one)",
-            launches=2, requested=((3 + 1) * 256 + 2 * 16) / (3 * 256), atomics=0,
+            "the same (no other part: 1024 columns are one)",
+            launches=2, requested=(3 * 256 + 2 * 16 + 16) / (3 * 256), atomics=0,
+        ),
+        "optimized/tuned": says(
+            "the same, by a kernel of its own",
+            launches=2, requested=(3 * 256 + 2 * 16 + 16) / (3 * 256), atomics=0,
         ),
     },
     "ch3/softmax": {
         "baseline": says("4 elements moved where 2 would do", requested=4 / 2, sectors=4 / 2, distinct=1),
-        "optimized": says("each read once and written once", requested=1, sectors=1, distinct=1),
-        "optimized/online": says("nothing lies beyond the first 16,384: read once", requested=1, sectors=1, distinct=1),
+        "optimized/registers": says("each read once and written once", requested=1, sectors=1, distinct=1),
+        "optimized/online": says("read twice, written once", requested=3 / 2, sectors=3 / 2, distinct=1),
         "optimized/split": says(
             "read twice; two numbers of each of two pieces written, and read by both", launches=2,
             requested=(3 * 4096 + 2 * 2 + 2 * 2 * 2) / (2 * 4096),
         ),
+        "optimized/tuned": says("each read once and written once", requested=1, sectors=1, distinct=1),
     },
     "ch3/softmax_backward": {
         "baseline": says("5 elements moved where 3 would do", requested=5 / 3, distinct=1),
-        "optimized": says("3 elements are moved", requested=1, sectors=1, distinct=1),
+        "optimized/registers": says("3 elements are moved", requested=1, sectors=1, distinct=1),
         "optimized/cached": says("both rows are read twice", requested=5 / 3, distinct=1),
+        "optimized/tuned": says("3 elements are moved", requested=1, sectors=1, distinct=1),
     },
 }  # fmt: skip
 
@@ -258,21 +279,23 @@ CHAPTER_4 = {
         "baseline": says(
             "the product is written, read, written again", launches=2, requested=(1 + 3) / 2, distinct=4 / 2
         ),
-        "optimized": says(
+        "optimized/fused": says(
             "written once; a 2 times, b 4 times", launches=1, requested=(1 + 2 + 1) / 2, distinct=1, flops=1
         ),
-        "optimized/tma": says("the same by descriptor", launches=1, requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
-        "optimized/specialized": says("the same", launches=1, requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
-        "optimized/gluon": says("written in Gluon"),
+        "optimized/persistent": says("the same by descriptor", launches=1, requested=2, tma=2, distinct=1, flops=1),
+        "optimized/ping_pong": says("written in Gluon"),
+        "optimized/tuned": says("written in Gluon"),
     },
     "ch4/matmul": {  # as of fused_activation
         "baseline": says("tiles of 32 x 32: a and b 16 times", requested=(8 + 8 + 1) / 2, distinct=1, flops=1),
-        "optimized": says("128 x 256: a 2 times, b 4 times", requested=(1 + 2 + 1) / 2, distinct=1, flops=1),
-        "optimized/grouped": says("what all SMs read is the same in any order", requested=4 / 2, distinct=1, flops=1),
+        "optimized/tile": says("128 x 256: a 2 times, b 4 times", requested=(1 + 2 + 1) / 2, distinct=1, flops=1),
         "optimized/pipelined": says("the same, earlier", requested=4 / 2, distinct=1, flops=1),
         "optimized/tma": says("the same by descriptor", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "optimized/grouped": says("the same in any order", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "optimized/persistent": says("the same by descriptor", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
         "optimized/specialized": says("the same by descriptor", requested=4 / 2, tma=4 / 2, distinct=1, flops=1),
         "optimized/gluon": says("written in Gluon"),
+        "optimized/tuned": says("written in Gluon"),
     },
     "ch4/precision": {
         "baseline": says("sums in float32", launches=1, flops=1),

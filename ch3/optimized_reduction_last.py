@@ -1,15 +1,12 @@
-"""Sum a vector in one launch: some programs an SM walk over all of it, and the last to finish adds their sums.
+"""Sum a vector in one launch: the last program to finish adds up what the others have stored.
 
-Problem: the second launch of `baseline_reduction.py`, and a program for every 4 KiB.
+Problem: `optimized_reduction_walk.py` needs a second launch for a few hundred numbers.
 
-Idea: four programs an SM divide the blocks of 16 KiB among them, however many blocks there are:
+Idea: programs cannot wait for each other, but the last one need not wait. Each counts itself when it has stored its
+sum:
 
-    program p    blocks p, p + programs, p + 2 programs, ...     each lane adds up in registers of its own
     at the end   one sum across the lanes, written to memory; then an atomic addition counts who has finished
     the last     sees that the others have, adds their sums in a fixed order, and sets the count to zero for next time
-
-A lane loads 4 * 16 bytes before it adds them, and the next block's loads need not wait for a program to start. Only
-whole blocks are walked, without a mask, so any n is read 16 bytes at a time; the last program takes the remainder.
 
 Cost: 4 bytes an element of float32, and an atomic addition for each program. The counter belongs to one stream: calls
 at the same time on two streams need two counters.
@@ -20,6 +17,8 @@ Predict: what share of the measured limit does it reach at 1 Mi elements (4 MiB)
 import torch
 import triton
 import triton.language as tl
+
+VERSUS = "walk"
 
 
 def inputs(n=67_108_864, dtype="float32", device="cuda"):

@@ -23,9 +23,9 @@ BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(6
 WARPS, STAGES = 8, 1
 
 
-def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
-    a = operand(m, k, dtype, "a" in transposed, step, device)
-    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
+def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, device)}
 
 
 @triton.jit

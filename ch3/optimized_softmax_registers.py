@@ -7,8 +7,6 @@ registers of its threads, 16 elements in each:
 
     512 columns        32 threads    a warp: its lanes find maximum and sum among themselves
     16,384 columns   1024 threads    32 warps, which exchange their values twice, through shared memory
-    256 columns        32 threads    two rows to a warp; of one row each lane would make only two loads
-    289 columns        32 threads    two rows too: one row fills little more than half of a block of 512
 
 The block is the next power of two; its lanes beyond the row hold -inf, which is no maximum and adds nothing to the sum.
 
@@ -30,14 +28,12 @@ def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
 
 
 @triton.jit
-def softmax_kernel(x_ptr, y_ptr, n_rows, n_cols: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    cols = tl.arange(0, BLOCK)[None, :]
-    row_start = rows.to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
-    mask = (rows < n_rows) & (cols < n_cols)
-    x = tl.load(x_ptr + row_start + cols, mask=mask, other=float("-inf")).to(tl.float32)
-    exp = tl.exp(x - tl.max(x, 1, keep_dims=True))
-    tl.store(y_ptr + row_start + cols, exp * (1 / tl.sum(exp, 1, keep_dims=True)), mask=mask)
+def softmax_kernel(x_ptr, y_ptr, n_cols: tl.constexpr, BLOCK: tl.constexpr):
+    row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row_start + cols, mask=cols < n_cols, other=float("-inf")).to(tl.float32)
+    exp = tl.exp(x - tl.max(x, 0))
+    tl.store(y_ptr + row_start + cols, exp * (1 / tl.sum(exp, 0)), mask=cols < n_cols)
 
 
 def run(x):
@@ -45,8 +41,6 @@ def run(x):
     y, (rows, columns) = torch.empty_like(x), x.shape
     if y.numel():
         block = triton.next_power_of_2(columns)
-        rows_at_once = triton.next_power_of_2(triton.cdiv(24 * ELEMENTS, columns))  # 12 elements a thread, or more
         warps = min(max(block // (32 * ELEMENTS), 1), 32)
-        grid = (triton.cdiv(rows, rows_at_once),)
-        softmax_kernel[grid](x, y, rows, columns, ROWS=rows_at_once, BLOCK=block, num_warps=warps)
+        softmax_kernel[(rows,)](x, y, columns, BLOCK=block, num_warps=warps)
     return y

@@ -1,0 +1,139 @@
+"""RMS norm backward at any width: a program keeps sums of whole rows, or shares a row, with rows loaded ahead.
+
+Problem: in `optimized_rms_norm_backward_partial.py` and `_split.py` a program waits for each row before it asks for the
+next, and the sums of all programs are added by a kernel of torch's, which knows nothing of their shape.
+
+Idea: the same two layouts, with what each needs, and what for:
+
+    up to 8192 columns     a program has whole rows. The loads of the next two are in flight, into shared memory, while
+                           this one is worked on (num_stages=3, where there are such rows and they fit)
+    wider rows             are shared. `weight` is read for each row, `evict_last`: registers are for the sums
+    float32, 2049 to       are worked on as wide rows are, in one part: a little faster, as measured on an H200
+    4096 columns
+    registers              of a thread are limited, so that as many programs fit an SM as are started
+    the second launch      `add_kernel`: 256 programs' sums of 16 columns at a time, or none if there is one program
+
+Cost: 3 elements moved for each one, and for wide rows 5 between L2 and the SMs. Two kernels for each width.
+
+Predict: at 8192 columns, is it faster than `split`, as fast, or slower: in float32, and in float16?
+"""
+
+import torch
+import triton
+import triton.language as tl
+from partial_sums import add_kernel
+
+VERSUS = "split"
+ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight and the sums
+PER_SM = 8192  # elements of rows in flight in an SM: 4 * 4 bytes for each are 128 of its 256 KiB of registers
+REGISTERS = 128  # a thread's at most: 512 threads share an SM
+WIDEST = 8192  # of a row that a program keeps
+SHARED_ELEMENTS = 8  # of a shared row that a thread has
+SHARED_REGISTERS = 64  # a thread's at most: 1024 threads share an SM
+
+
+def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
+    x, dy = (torch.randn(rows, columns, device=device).to(getattr(torch, dtype)) for _ in range(2))
+    w_weight = torch.randn(columns, device=device).to(x.dtype)
+    rstd = torch.rsqrt(x.float().square().mean(1, keepdim=True) + 1e-5)  # float32, as the forward saves it
+    return {"x": x, "w_weight": w_weight, "rstd": rstd, "dy": dy}
+
+
+@triton.jit
+def rows_kernel(
+    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr,
+    n_rows, n_cols: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    cols = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
+    mask = cols < n_cols
+    weight = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+    dweight = tl.zeros((BLOCK,), tl.float32)
+    row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    for row in tl.range(tl.program_id(0), n_rows, tl.num_programs(0), num_stages=STAGES):
+        x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
+        rstd = tl.load(rstd_ptr + row)
+        x_hat = x * rstd
+        g = dy * weight
+        dx = (g - x_hat * (tl.sum(g * x_hat, 0) / n_cols)) * rstd
+        tl.store(dx_ptr + row_start + cols, dx, mask=mask)
+        dweight += dy * x_hat
+        row_start += tl.num_programs(0) * n_cols
+    tl.store(sums_ptr + tl.program_id(0) * n_cols + cols, dweight, mask=mask)
+
+
+@triton.jit
+def shared_kernel(
+    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr,
+    n_rows, n_cols: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    pid_n, pid_m, num_pid_m = tl.program_id(0) % PARTS, tl.program_id(0) // PARTS, tl.num_programs(0) // PARTS
+    offsets = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
+    cols = pid_n * BLOCK + offsets
+    mask = cols < n_cols
+    dweight = tl.zeros((BLOCK,), tl.float32)
+    for row in tl.range(pid_m, n_rows, num_pid_m):
+        row_start = tl.cast(row, tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+        rstd = tl.load(rstd_ptr + row)
+        x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0)
+        dy = tl.load(dy_ptr + row_start + cols, mask=mask, other=0.0)
+        c1 = tl.zeros((BLOCK,), tl.float32)
+        for shift in tl.static_range(BLOCK, PARTS * BLOCK, BLOCK):
+            rest_cols = tl.multiple_of((pid_n * BLOCK + shift) % (PARTS * BLOCK), 16) + offsets
+            x_rest = tl.load(x_ptr + row_start + rest_cols, mask=rest_cols < n_cols, other=0.0).to(tl.float32)
+            g_rest = tl.load(dy_ptr + row_start + rest_cols, mask=rest_cols < n_cols, other=0.0).to(tl.float32)
+            g_rest *= tl.load(w_ptr + rest_cols, mask=rest_cols < n_cols, other=0.0, eviction_policy="evict_last")
+            c1 += g_rest * (x_rest * rstd)
+        weight = tl.load(w_ptr + cols, mask=mask, other=0.0, eviction_policy="evict_last")
+        dy = dy.to(tl.float32)
+        x_hat = x.to(tl.float32) * rstd
+        g = dy * weight
+        dx = (g - x_hat * (tl.sum(c1 + g * x_hat, 0) / n_cols)) * rstd
+        tl.store(dx_ptr + row_start + cols, dx, mask=mask)
+        dweight += dy * x_hat
+    tl.store(sums_ptr + pid_m * n_cols + cols, dweight, mask=mask)
+
+
+def rows_layout(x, columns):
+    """Of programs that have whole rows: how many, elements of a block, warps, rows in flight."""
+    rows, block = len(x), triton.next_power_of_2(columns)
+    warps = min(max(block // (32 * ELEMENTS), 1), 32)
+    gpu = None if x.is_cpu else torch.cuda.get_device_properties(x.device)
+    sms, shared = (gpu.multi_processor_count, gpu.shared_memory_per_multiprocessor) if gpu else (2, 0)
+    programs_per_sm = max(min(PER_SM // block, 16), 1)
+    programs = min(rows, sms * programs_per_sm)
+    fits = 4 * block * x.element_size() * programs_per_sm < shared
+    return programs, block, warps, 3 if fits and rows > programs else 1  # two rows ahead, if there are and fit
+
+
+def shared_layout(x, columns):
+    """Of programs that share rows: how many for a part, elements of a block, warps, parts."""
+    block = min(triton.next_power_of_2(columns), WIDEST)
+    parts = triton.cdiv(columns, block)
+    warps = min(max(block // (32 * SHARED_ELEMENTS), 1), 32)
+    sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
+    return min(len(x), max(sms * (WIDEST // block) // parts, 1)), block, warps, parts
+
+
+def run(x, w_weight, rstd, dy):
+    x, w_weight, rstd, dy = (each.contiguous() for each in (x, w_weight, rstd, dy))
+    dx = torch.empty_like(x)
+    rows, columns = x.shape
+    dweight = torch.empty(columns, dtype=w_weight.dtype, device=x.device)
+    if not x.numel():
+        return dx, dweight.zero_()
+    is_shared = columns > WIDEST or (x.element_size() == 4 and 2048 < columns <= 4096)
+    programs, block, warps, more = (shared_layout if is_shared else rows_layout)(x, columns)
+    sums = torch.empty(programs, columns, device=x.device) if programs > 1 else dweight
+    tensors = (x, w_weight, rstd, dy, dx, sums)
+    if is_shared:
+        registers = min(SHARED_REGISTERS, 2048 // warps)
+        shared_kernel[(programs * more,)](
+            *tensors, rows, columns, BLOCK=block, PARTS=more, num_warps=warps, maxnreg=registers
+        )
+    else:
+        registers = min(REGISTERS, 2048 // warps)
+        rows_kernel[(programs,)](*tensors, rows, columns, BLOCK=block, STAGES=more, num_warps=warps, maxnreg=registers)
+    if programs > 1:
+        add_kernel[(triton.cdiv(columns, 16), 1)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+    return dx, dweight

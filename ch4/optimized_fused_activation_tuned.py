@@ -1,0 +1,182 @@
+"""Multiply two matrices and apply an activation, in Gluon for capability 9.0, at any shape and alignment.
+
+Problem: in `optimized_fused_activation_persistent.py` all warps activate at the same time, and half a tile lies in
+shared memory before any of it is stored. There is one tile for all shapes, and rows off 16 bytes are copied.
+Idea: the kernel of `optimized_matmul_tuned.py`, with its tiles, its last wave, transposed matrices and rows that begin
+anywhere. One warp loads, two or three groups of 4 warps multiply, activate and store. A group activates 64 columns
+while TMA stores the 64 before, from two buffers in turn. It waits for stages, and for no other group.
+Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's operations).
+Predict: a group may be ahead of the other by up to 4 stages, and could activate while that one multiplies. Nothing in
+the program puts it ahead. Is a GELU hidden behind products, or does it cost what it costs in the version `persistent`?
+"""
+
+import torch
+import triton
+from activations import activate
+from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store, unit, units
+from matrices import operand
+from tma_layout import describable, in_lines
+from torch.nn import functional
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
+
+VERSUS = "persistent"
+REQUIRES = {"capability": (9, 0), "exact": True}
+BLOCK_K, ROWS = gl.constexpr(64), gl.constexpr(64)  # a step along k; rows of a tile that a group multiplies
+# Rows, columns of a tile -> its rate if rows are in lines, and if not (tried on an H100), STAGES, GROUP_M, REGISTERS
+TILES = {(128, 256): (1.0, 1.0, 4, 16, 232), (192, 256): (0.97, 1.1, 3, 8, 160),
+         (192, 128): (0.96, 0.84, 4, 8, 152), (128, 64): (0.6, 0.5, 8, 8, 232)}  # fmt: skip
+
+
+def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, device), "activation": activation}
+
+
+def library(a, b, activation):
+    return getattr(functional, activation)(a @ b)
+
+
+@gluon.jit
+def load(
+    descs, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
+    GROUP_M: gl.constexpr,
+):  # fmt: skip
+    a_desc, b_desc = descs
+    a_smem, b_smem = smem
+    full, empty = bars
+    STAGES: gl.constexpr = b_smem.shape[0]
+    GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
+    BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
+    step = 0
+    for pid in range(gl.program_id(0), units(tiles, GROUPS), gl.num_programs(0)):
+        pid_m, pid_n, only = unit(pid, tiles, GROUP_M, GROUPS)
+        start_m, start_n = pid_m * GROUPS * ROWS, pid_n * BLOCK_N
+        for k in range(num_k):
+            slot, is_odd, start_k = step % STAGES, (step // STAGES) & 1, k * BLOCK_K
+            mbarrier.wait(empty.index(slot), is_odd ^ 1)
+            bar = full.index(slot)
+            # Bytes, also of zeros beyond the edges
+            mbarrier.expect(bar, (GROUPS * ROWS + BLOCK_N) * BLOCK_K * 2, pred=only < 0)
+            mbarrier.expect(bar, (ROWS + BLOCK_N) * BLOCK_K * 2, pred=only >= 0)
+            for i in gl.static_range(GROUPS):
+                place = [start_k, start_m + i * ROWS] if A_IS_TRANSPOSED else [start_m + i * ROWS, start_k]
+                a = a_smem.index(slot * GROUPS + i)
+                tma.async_copy_global_to_shared(a_desc, place, bar, a, pred=(only < 0) | (only == i))
+            place = [start_n, start_k] if B_IS_TRANSPOSED else [start_k, start_n]
+            tma.async_copy_global_to_shared(b_desc, place, bar, b_smem.index(slot))
+            step += 1
+
+
+@gluon.jit
+def compute(
+    out, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
+    GROUP_M: gl.constexpr, ACTIVATION: gl.constexpr, GROUP: gl.constexpr,
+):  # fmt: skip
+    c_out, M, N = out  # a descriptor, None, None; or a pointer
+    a_smem, b_smem, c_smem = smem
+    full, empty = bars
+    STAGES: gl.constexpr = b_smem.shape[0]
+    GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
+    BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
+    # A thread of 16 warps has 128 registers until it asks for more: too few for a product of 256 columns at once
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 128 if GROUPS == 3 else BLOCK_N, 16])
+    step, stored = 0, 0
+    for pid in range(gl.program_id(0), units(tiles, GROUPS), gl.num_programs(0)):
+        pid_m, pid_n, only = unit(pid, tiles, GROUP_M, GROUPS)
+        is_mine = (only < 0) | (only == GROUP)
+        steps = gl.where(is_mine, num_k, 0)
+        columns = gl.where(is_mine, c_out.shape[1] if N is None else N, 0)  # 0: nothing is stored
+        acc = gl.zeros([ROWS, BLOCK_N], gl.float32, layout)
+        for k in range(steps):
+            slot, is_odd = step % STAGES, (step // STAGES) & 1
+            a, b = a_smem.index(slot * GROUPS + GROUP), b_smem.index(slot)
+            a = a.permute([1, 0]) if A_IS_TRANSPOSED else a
+            b = b.permute([1, 0]) if B_IS_TRANSPOSED else b
+            mbarrier.wait(full.index(slot), is_odd)
+            acc = warpgroup_mma(a, b, acc, is_async=True)
+            acc = warpgroup_mma_wait(1, [acc])  # the product of the step before is complete
+            barrier()  # all four warps have read its stage
+            mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1, pred=k > 0)
+            step += 1
+        acc = warpgroup_mma_wait(0, [acc])
+        barrier()
+        mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1, pred=is_mine)
+        for _ in range(steps, num_k):  # another group's rows
+            mbarrier.wait(full.index(step % STAGES), (step // STAGES) & 1)
+            mbarrier.arrive(empty.index(step % STAGES), count=1)
+            step += 1
+        sums = parts(acc)
+        for i in gl.static_range(len(sums)):
+            start_m, start_n = (pid_m * GROUPS + GROUP) * ROWS, pid_n * BLOCK_N + i * 64
+            if start_n < columns:  # so ptxas does not activate all parts at once
+                c = c_smem.index(GROUP * 2 + stored % 2)
+                tma.store_wait(1)
+                barrier()  # what was in c has been read
+                c.store(activate(sums[i], ACTIVATION).to(c_smem.dtype))
+                fence_async_shared()
+                barrier()
+                if N is None:
+                    tma.async_copy_shared_to_global(c_out, [start_m, start_n], c)
+                else:
+                    store(c_out, c, start_m, start_n, M, N)
+                stored += 1
+    tma.store_wait(0)
+
+
+@gluon.jit(do_not_specialize=["num_pid_m", "num_pid_n", "whole", "num_k"])  # one compilation for all of their numbers
+def matmul_kernel(
+    a_desc, b_desc, c_out, M, N, num_pid_m, num_pid_n, whole, num_k,
+    A_T: gl.constexpr, B_T: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, GROUP_M: gl.constexpr,
+    REGISTERS: gl.constexpr, ACTIVATION: gl.constexpr,
+):  # fmt: skip
+    b_block: gl.constexpr = b_desc.block_shape
+    a_smem = gl.allocate_shared_memory(a_desc.dtype, [STAGES * GROUPS, ROWS, BLOCK_K], a_desc.layout)
+    b_smem = gl.allocate_shared_memory(b_desc.dtype, [STAGES, b_block[0], b_block[1]], b_desc.layout)
+    c_smem = gl.allocate_shared_memory(a_desc.dtype, [GROUPS * 2, ROWS, 64], gl.NVMMASharedLayout(128, 16, 2))
+    bars = barriers(STAGES), barriers(STAGES, GROUPS)
+    fence_async_shared()
+    out, smem, tiles = (c_out, M, N), (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n, whole)
+    # Each list: the warps and registers of all partitions but the first
+    if GROUPS == 2:
+        gl.warp_specialize(
+            [
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 0)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
+                (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
+            ],
+            [4, 1], [REGISTERS, 24],
+        )  # fmt: skip
+    else:
+        gl.warp_specialize(
+            [
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 0)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 2)),
+                (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
+            ],
+            [4, 4, 1], [REGISTERS, REGISTERS, 24],
+        )  # fmt: skip
+
+
+def setup(a, b, activation):
+    return {"programs": torch.cuda.get_device_properties(a.device).multi_processor_count}
+
+
+def run(a, b, activation, programs):
+    (M, K), N = a.shape, b.shape[1]
+    if a.dtype == torch.float32 or min(M, N) < ROWS.value or not K:  # or: a tile would be mostly empty
+        return library(a, b, activation)
+    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
+    out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes
+    (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
+    (rows, columns), whole = soonest(TILES, M, N, programs, in_lines(a, b))
+    *_, stages, group_m, registers = TILES[rows, columns]
+    tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
+    b_block = (columns, 64) if b_is_transposed else (64, columns)
+    matmul_kernel[(min(programs, tiles[0] * tiles[1]) if whole is None else programs,)](
+        blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, whole, triton.cdiv(K, 64),
+        a_is_transposed, b_is_transposed, rows // 64, stages, group_m, registers, activation, num_warps=4,
+    )  # fmt: skip
+    return c

@@ -1,0 +1,68 @@
+"""Multiply two matrices in 16 bits with as many programs as SMs: while a tile is stored, the next one's blocks arrive.
+
+Problem: in `optimized_matmul_grouped.py` a program takes one tile. At its end, the SM loads nothing for the next one.
+Idea: 132 programs walk over all tiles, in one loop over tiles and steps (`flatten`): blocks of the next tile are
+requested before this one is stored.
+
+    a tile     64 steps of 0.56 us at 4096^3 (H200, datasheet)
+    its end    64 KiB of c to shared memory and from there to L2, while up to 3 stages of 48 KiB arrive
+
+Cost: c needs shared memory of its own beside the stages. So it is stored in two parts of 32 KiB, one after the other.
+Predict: 512 tiles for 132 SMs are 3.9 waves at 4096^3. How many times does an SM not wait for the first blocks of a
+tile that `grouped` waits for, and how much is that of 36 us a tile, at about 1 us each?
+"""
+
+import torch
+import triton
+import triton.language as tl
+from matrices import operand
+from shared_memory import stages_that_fit
+from tile_order import swizzle
+from tma_layout import aligned, close, padded
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+VERSUS = "grouped"
+REQUIRES = {"capability": (9, 0)}
+BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
+GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
+WARPS, STAGES = 8, 4
+FLATTEN = tl.constexpr(True)  # one loop over tiles and steps: the next tile's blocks are requested early
+
+
+def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, device)}
+
+
+@triton.jit
+def matmul_kernel(a_desc, b_desc, c_desc, M, N, K):
+    num_pid_m, num_pid_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    for pid in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), flatten=FLATTEN):
+        pid_m, pid_n = swizzle(tl.cast(pid, tl.int32), num_pid_m, num_pid_n, GROUP_M)
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(0, K, BLOCK_K):
+            a = a_desc.load([pid_m * BLOCK_M, k])
+            b = b_desc.load([k, pid_n * BLOCK_N])
+            acc = tl.dot(a, b, acc)
+        acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
+        c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], acc0.to(c_desc.dtype))
+        c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N + BLOCK_N // 2], acc1.to(c_desc.dtype))
+
+
+def setup(a, b):
+    stage, c_part = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value, BLOCK_M.value * BLOCK_N.value // 2
+    programs = 3 if a.is_cpu else torch.cuda.get_device_properties(a.device).multi_processor_count
+    return {"programs": programs, "stages": stages_that_fit(a, STAGES, stage, c_part)}
+
+
+def run(a, b, programs, stages):
+    (M, K), N = a.shape, b.shape[1]
+    c = padded(a, M, N)
+    descriptors = (
+        TensorDescriptor.from_tensor(aligned(a), [BLOCK_M.value, BLOCK_K.value]),
+        TensorDescriptor.from_tensor(aligned(b), [BLOCK_K.value, BLOCK_N.value]),
+        TensorDescriptor.from_tensor(c, [BLOCK_M.value, BLOCK_N.value // 2]),
+    )
+    tiles = triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value)
+    matmul_kernel[(min(programs, tiles),)](*descriptors, M, N, K, num_warps=WARPS, num_stages=stages)
+    return close(c)
