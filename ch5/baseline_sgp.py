@@ -31,13 +31,13 @@ from compiled_recompute import inlined
 from multivectors import drawn
 
 SIZES = {
-    "check": {"batch": 2, "features": 67}, "check/2d": {"dimensions": 2, "batch": 3, "features": 67},
+    "check": {"batch": 2, "features": 67},
+    "check/2d/plain": {"dimensions": 2, "batch": 3, "features": 33, "normalized": False},
     "check/2d/one": {"dimensions": 2, "batch": 1, "features": 1},
-    "check/plain": {"batch": 2, "features": 33, "normalized": False},
-    "check/tuned/2d/plain": {"dimensions": 2, "batch": 5, "features": 65, "normalized": False},
     "check/fp16": {"batch": 1, "features": 65, "dtype": "float16"},
-    "check/2d/bf16": {"dimensions": 2, "batch": 2, "features": 65, "dtype": "bfloat16"},
-    "check/tuned/narrow": {"batch": 131, "features": 5}, "check/tuned/wide": {"batch": 1, "features": 1031},
+    "check/tuned/plain": {"batch": 5, "features": 129, "normalized": False},
+    "check/tuned/narrow": {"batch": 67, "features": 5}, "check/tuned/wide": {"batch": 1, "features": 1031},
+    "check/tuned/2d/bf16": {"dimensions": 2, "batch": 3, "features": 257, "dtype": "bfloat16"},
     "check/tuned/2d/many": {"dimensions": 2, "batch": 13001, "features": 5},  # several tiles a program, up to 203 SMs
     "count": {"batch": 512, "features": 64},
     "default": {}, "2d/4096x512": {"dimensions": 2},
