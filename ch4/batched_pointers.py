@@ -4,6 +4,8 @@
 long k leave SMs idle: there several programs share a tile's k, and a second launch adds up (`split_k_reduce.py`).
 """
 
+from functools import cache
+
 import torch
 import triton
 import triton.language as tl
@@ -74,6 +76,7 @@ def matmul_kernel(
     tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
 
 
+@cache
 def config_of(products, M, N, K, odd):
     """The configuration for so many products at once. odd: rows are not at multiples of 16 bytes."""
     *larger, (_, smallest) = CONFIGS_ODD if odd else CONFIGS

@@ -28,6 +28,8 @@ tile are powers of two: for 328 x 264, tiles of 128 x 128 compute 384 x 384, 1.7
 Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do the loads of one tile take, at 64 bytes a clock?
 """
 
+from functools import cache
+
 import batched_pointers
 import batched_tf32x3
 import torch
@@ -90,6 +92,7 @@ def matmul_kernel(
         c_desc.store([pid_b, m, n + BLOCK_N // 2], acc1.reshape(1, BLOCK_M, BLOCK_N // 2))
 
 
+@cache
 def tile_of(products, M, N, K):
     """(Programs an SM, the tile) of which all rounds take the least time."""
 

@@ -10,10 +10,12 @@ Predict: a group may be ahead of the other by up to 4 stages, and could activate
 the program puts it ahead. Is a GELU hidden behind products, or does it cost what it costs in the version `persistent`?
 """
 
+from functools import cache
+
 import torch
 import triton
 from activations import activate
-from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store, unit, units
+from hopper import barrier, barriers, blocks, fence_async_shared, launch, parts, soonest, store, unit, units
 from matrices import operand
 from tma_layout import describable, in_lines
 from torch.nn import functional
@@ -160,6 +162,16 @@ def matmul_kernel(
         )  # fmt: skip
 
 
+@cache
+def plan(M, N, K, programs, is_in_lines):
+    """(Columns of a tile, the grid, the numbers and the constants of the kernel): computed once for a shape."""
+    (rows, columns), whole = soonest(TILES, M, N, programs, is_in_lines)
+    *_, stages, group_m, registers = TILES[rows, columns]
+    tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
+    grid = (min(programs, tiles[0] * tiles[1]) if whole is None else programs,)
+    return columns, grid, (*tiles, whole, triton.cdiv(K, 64)), (rows // 64, stages, group_m, registers)
+
+
 def setup(a, b, activation):
     return {"programs": torch.cuda.get_device_properties(a.device).multi_processor_count}
 
@@ -171,12 +183,9 @@ def run(a, b, activation, programs):
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
-    (rows, columns), whole = soonest(TILES, M, N, programs, in_lines(a, b))
-    *_, stages, group_m, registers = TILES[rows, columns]
-    tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
+    columns, grid, numbers, constants = plan(M, N, K, programs, in_lines(a, b))
     b_block = (columns, 64) if b_is_transposed else (64, columns)
-    matmul_kernel[(min(programs, tiles[0] * tiles[1]) if whole is None else programs,)](
-        blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, whole, triton.cdiv(K, 64),
-        a_is_transposed, b_is_transposed, rows // 64, stages, group_m, registers, activation, num_warps=4,
-    )  # fmt: skip
+    constants = a_is_transposed, b_is_transposed, *constants, activation
+    key = M, N, K, a.stride(), b.stride(), a.dtype, a.device, constants
+    launch(matmul_kernel, grid, key, blocks(a, 64, 64), blocks(b, *b_block), *out, *numbers, *constants, num_warps=4)
     return c

@@ -16,6 +16,8 @@ added up always in the same order.
 Predict: which of these cases can a caller remove by padding, and which one not?
 """
 
+from functools import cache
+
 import torch
 import triton
 import triton.language as tl
@@ -77,6 +79,7 @@ def matmul_kernel(
     tl.store(partials_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
 
 
+@cache
 def plan(M, N, K, odd_rows=False, odd_columns=False, by_columns=False):
     """The configuration, how many tiles there are and how many programs share each, and how much of k one takes.
 

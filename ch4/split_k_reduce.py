@@ -3,6 +3,8 @@
 The launch that adds up; and for few products of a long k, which tiles there are, and how many programs share one.
 """
 
+from functools import cache
+
 import torch
 import triton
 import triton.language as tl
@@ -47,6 +49,7 @@ def tiles_of(config, M, N):
     return triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
 
 
+@cache
 def split(products, M, N, K, dtype, odd):
     """(The configuration, how many programs share a tile's k); (None, 1) where each program does better alone."""
     kind = "fp32" if dtype == torch.float32 else "odd" if odd else "aligned"
