@@ -159,21 +159,41 @@ def find_work(moves: list[Move]) -> Works:
     return work_of
 
 
-def difference(move: Move, work_of: Works) -> str:
-    """The first difference between the work then and now; empty if there is none."""
+def differences(move: Move, work_of: Works) -> dict[str, str]:
+    """Version or library -> the first difference between its work then and now."""
+    reasons: dict[str, str] = {}
     for key, old, new in move.changed():
-        if old is None or new is None:
-            return f"{key} is {'new' if new else 'gone'}"
-        old_work = work_of[old.file, repr(move.old_arguments)][old.name]
-        new_work = work_of[new.file, repr(move.new_arguments)][new.name]
-        for old_step, new_step in zip([*old_work, "the end"], [*new_work, "the end"], strict=False):
-            if old_step != new_step:
-                return f"{key}: {new_step:.150} instead of {old_step:.150}"
-        if old_work[:1] and old_work[0].startswith(UNSEEN):
-            return f"{key}: its code differs, and its work {old_work[0]}"
-        if move.result.clock == "wall" and old.name != "cost" and old.code(kernels=False) != new.code(kernels=False):
-            return f"{key}: its code on the host differs"
+        if reason := difference(move, key, old, new, work_of):
+            reasons.setdefault(key.split(" ")[0], reason)
+    return reasons
+
+
+def difference(move: Move, key: str, old: Part | None, new: Part | None, work_of: Works) -> str:
+    """The first difference in the work of a part; empty if there is none."""
+    if old is None or new is None:
+        return f"{key} is {'new' if new else 'gone'}"
+    old_work = work_of[old.file, repr(move.old_arguments)][old.name]
+    new_work = work_of[new.file, repr(move.new_arguments)][new.name]
+    for old_step, new_step in zip([*old_work, "the end"], [*new_work, "the end"], strict=False):
+        if old_step != new_step:
+            return f"{key}: {new_step:.150} instead of {old_step:.150}"
+    if old_work[:1] and old_work[0].startswith(UNSEEN):
+        return f"{key}: its code differs, and its work {old_work[0]}"
+    if move.result.clock == "wall" and old.name != "cost" and old.code(kernels=False) != new.code(kernels=False):
+        return f"{key}: its code on the host differs"
     return ""
+
+
+def without(result: PairResult, labels: Collection[str]) -> PairResult:
+    """The result without some versions and libraries: the others were timed beside them, in the same rounds."""
+    rows = [
+        replace(row, vs_library={label: value for label, value in row.vs_library.items() if label not in labels})
+        for row in result.rows
+        if row.variant not in labels and row.versus not in labels
+    ]
+    arms = {label: arm for label, arm in result.arms.items() if label not in labels}
+    orders = [[[label for label in order if label not in labels] for order in block] for block in result.orders]
+    return replace(result, rows=rows, arms=arms, orders=orders)
 
 
 def run(args: Namespace) -> int:
@@ -198,11 +218,14 @@ def carry_chapter(chapter: str, old: OldPairs, new: dict[str, Pair], names: Rena
     moves = [move_of(result, old, new, names) for _, result in stale]
     work_of, carried = find_work([move for move in moves if isinstance(move, Move)]), dict[int, PairResult]()
     for (path, result), move in zip(stale, moves, strict=True):
-        if isinstance(move, Move) and not (reason := difference(move, work_of)):
-            new_result = carried[id(result)] = move.carried_result()
+        reasons = {"": move} if isinstance(move, str) else differences(move, work_of)
+        kept = None if isinstance(move, str) or "baseline" in reasons else without(move.result, reasons)
+        if isinstance(move, Move) and kept and kept.rows:
+            new_result = carried[id(result)] = replace(move, result=kept).carried_result()
             outcome = f"carried over as {new_result.name} {new_result.size}"
+            outcome += f", without {', '.join(reasons)} ({next(iter(reasons.values()))})" if reasons else ""
         else:
-            outcome = f"stale: {move if isinstance(move, str) else reason}"
+            outcome = f"stale: {reasons.get('baseline') or next(iter(reasons.values()))}"
         print(f"{path.name} {result.name} {result.size}: {outcome}", flush=True)
     if carried:
         parts = {
