@@ -39,7 +39,8 @@ def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", tra
 
 @gluon.jit
 def load(a_desc, b_desc, a_smem, b_smem, bars, num_pid_m, num_pid_n, num_k):
-    (full, empty, _), step = bars, 0
+    full, empty, _ = bars
+    step = 0
     for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
         pid_m, pid_n = swizzle(pid, num_pid_m, num_pid_n, GROUP_M)
         for k in range(num_k):

@@ -10,6 +10,7 @@ clock, the code on the host must be equal, too.
 
 import ast
 from argparse import Namespace
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
