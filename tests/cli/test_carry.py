@@ -366,6 +366,7 @@ WHOLE = TEXT + COST + LIBRARY + LATE
 REFERENCE = TEXT[TEXT.index("def reference") : TEXT.index("@triton")]
 NOTES = [Finding(Cause.HOST_BOUND, {"host_us": 2.0, "device_us": 1.0})]
 ROW = Row("optimized", "baseline", Verdict.FASTER, None, 2.0, (1.98, 2.02), notes=NOTES)
+WIDE = "optimized/wide"
 ROW = replace(ROW, vs_library={"library": {"ratio": 1.5, "interval": [1.4, 1.6]}})
 TIMED = {"then": WHOLE, "rows": [ROW], "arms": arms_for([ROW])}
 
@@ -412,16 +413,32 @@ def test_what_was_not_timed_may_change(changes, of_variant, clock, carried):
     [
         ({"x + x": "x * x"}, "library: aten.mul"),
         ({LIBRARY: ""}, "library is gone"),
-        ({COST: ""}, "cost is gone"),
         (
             {"return x + x": "return torch.compile(torch.add, fullgraph=True)(x, x)"},
             "torch.compile {fullgraph=",
         ),
     ],
 )
-def test_what_was_timed_may_not(changes, said, carried):
+def test_a_library_of_other_work_is_left_out(changes, said, carried):
     kept, is_current, out, _ = carried(changed(WHOLE, changes), **TIMED)
-    assert not is_current and not kept.carried and said in out
+    assert carried.before.arms.keys() - kept.arms.keys() == {"library"} and kept.rows[0].vs_library == {}
+    assert is_current and kept.carried and ", without library (" in out and said in out
+
+
+@pytest.mark.rest
+def test_a_version_of_other_work_is_left_out_and_not_the_baseline(carried):
+    rows = [Row(label, "baseline", Verdict.FASTER, ratio=2.0, interval=(1.98, 2.02)) for label in ("optimized", WIDE)]
+    rows.append(Row(WIDE, "optimized", Verdict.SAME, ratio=1.0, interval=(0.99, 1.01)))
+    now = {"wide": changed(TEXT, {"2 * tl.load": "3 * tl.load"})}
+    kept, is_current, out, _ = carried(WHOLE, more=({"wide": TEXT}, now), then=WHOLE, variant=TEXT, rows=rows)
+    assert is_current and [row.variant for row in kept.rows] == ["optimized"] and WIDE not in kept.arms
+    assert f", without {WIDE} ({WIDE} run: " in out and {*kept.orders[0][0]} == {*kept.arms}
+
+
+@pytest.mark.rest
+def test_without_its_cost_nothing_of_a_row_is_kept(carried):
+    kept, is_current, out, _ = carried(changed(WHOLE, {COST: ""}), **TIMED)
+    assert not is_current and not kept.carried and "cost is gone" in out
 
 
 # Sizes
