@@ -111,13 +111,20 @@ def move_of(result: PairResult, old: OldPairs, new: dict[str, Pair], names: Rena
     if name not in new:
         return f"there is no pair {name}"
     old_arguments = arguments_of(old_pair, result.sizes)
-    sizes = [size for size, given in new[name].sizes.items() if arguments_of(new[name], given) == old_arguments | more]
+    by_size = {size: arguments_of(new[name], given) for size, given in new[name].sizes.items()}
+    known, defaults = {key for given in by_size.values() for key in given}, arguments_of(old_pair, {})
+    arguments = {  # one that there is no more had its default
+        key: value
+        for key, value in (old_arguments | more).items()
+        if key in known or key not in defaults or value != defaults[key]
+    }
+    sizes = [size for size, given in by_size.items() if given == arguments]
     if not sizes:
-        return f"{name} has no size of {old_arguments | more}"
+        return f"{name} has no size of {arguments}"
     of_class = [size for size in sizes if class_of(size) == class_of(result.size)]
     size = result.size if result.size in sizes else (of_class or sizes)[0]
     labelled = with_labels(result, names.labels.get(key, {}))
-    return Move(labelled, old_pair, new[name], size, old_arguments, old_arguments | more)
+    return Move(labelled, old_pair, new[name], size, old_arguments, arguments)
 
 
 def with_labels(result: PairResult, labels: dict[str, str]) -> PairResult:

@@ -451,3 +451,13 @@ def test_the_contract_of_today_is_not_asked_of_old_files_and_a_sizes_arguments_a
     then, size = changed(TEXT, {'"check": {"n": 5}, ': ""}), {"size": "large", "sizes": {"n": 4096}}
     kept, is_current, *_ = carried(changed(TEXT, {"result": "y"}), then=then, lists_sizes=False, **size)
     assert is_current and kept.sizes == {"n": 4096}
+
+
+@pytest.mark.rest
+@pytest.mark.usefixtures("in_its_process")
+@pytest.mark.parametrize(("step", "is_kept"), [(1, True), (2, False)])
+def test_an_argument_that_there_is_no_more_had_its_default(step, is_kept, carried):
+    then = changed(TEXT, {"n=1024,": "n=1024, step=1,"})
+    kept, is_current, out, _ = carried(TEXT, then=then, sizes={"step": step})
+    assert is_current is is_kept and bool(kept.carried) is is_kept
+    assert is_kept or "double has no size of {'step': 2, 'n': 1024}" in out
