@@ -42,7 +42,9 @@ def test_every_pair_is_in_the_notebook():
 def test_versions_of_a_pair_send_as_many_bytes_with_any_number_of_processes(name, number):
     found = processes.count_sent(PAIRS[name], "check", number)
     amounts = [[sends.bytes for sends in by_rank] for by_rank in found.values()]
-    assert all(each == pytest.approx(amounts[0], abs=8) for each in amounts) and max(amounts[0]) > 0
+    others = amounts[1:] if name != "all_to_all" else []  # whose baseline sends padding, which is the lesson
+    assert all(each == pytest.approx(amounts[0], abs=8) for each in others) and max(amounts[0]) > 0
+    assert all(sum(each) <= sum(amounts[0]) + 8 * number for each in amounts)
     assert not dist.is_initialized()
 
 

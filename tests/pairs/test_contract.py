@@ -225,7 +225,10 @@ COPIES = [  # files of chapters, what is said
         "has no partner: also copy compiled.py and at least one of optimized_softmax_registers.py, ",
     ),
     (["ch3/optimized_softmax_online.py"], "has no partner: also copy compiled.py and baseline_softmax.py from ch3/"),
-    (["ch3/baseline_softmax.py", "ch3/optimized_softmax_online.py"], "needs compiled.py beside it: copy it from ch3/$"),
+    (
+        ["ch3/baseline_softmax.py", "ch3/optimized_softmax_registers.py"],
+        "needs compiled.py beside it: copy it from ch3/$",
+    ),
     (["ch5/baseline_layer.py", "ch5/optimized_layer.py"], "needs clifford beside it: copy it from ch5/$"),
 ]
 

@@ -60,10 +60,6 @@ CHAPTER_1 = {
             "the same kernels, replayed, and a copy of x",
             launches=41, flops=1, requested=(20 * (4 * 32 + 257) + 2 * 32) / (2 * 32 + 20 * 257),
         ),
-        "optimized/compile": says(
-            "as written, since nothing is compiled where it is counted, and a copy of y",
-            launches=41, flops=1, requested=(20 * (4 * 32 + 257) + 2 * 32) / (2 * 32 + 20 * 257),
-        ),
     },
     "ch1/double_buffering": {
         "baseline": says("a chunk in, a product, a chunk out", launches=4, flops=1, h2d=1, d2h=1),
