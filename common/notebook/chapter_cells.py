@@ -16,7 +16,7 @@ from common.pairs.pair import ROOT, Pair, class_of, discover
 from common.record.files import Problems, on_one_gpu
 from common.record.record_file import combine_records
 from common.record.result import PairResult, Record
-from common.record.store import chapter_records, current_filter, recorded_sizes
+from common.record.store import added_variants, chapter_records, current_filter, recorded_sizes
 from common.show import plot, second_gpu_page
 from common.traffic import Traffic
 from common.traffic import traffic_tables as traffic_tables
@@ -39,13 +39,18 @@ class Chapter:
     def recorded(self, size: str = "default") -> Record | None:
         """A GPU's record (`on_one_gpu`) at a size (`large/8192x8192`) or of a class of sizes (`large`).
 
-        Pairs that have changed since are left out. None without a record.
+        Pairs that have changed since, or have a version that was not timed, are left out. None without a record.
         """
         with _note_problems() as problems:
             every_device = chapter_records(self.name, class_of(size), problems=problems)
             records = [record for _, record in on_one_gpu(every_device)]
         record = combine_records(records)
-        return record and self._only(record, lambda pair: size in (pair.size, class_of(pair.size)))
+        return record and self._only(
+            record, lambda pair: size in (pair.size, class_of(pair.size)) and self._is_whole(pair)
+        )
+
+    def _is_whole(self, result: PairResult) -> bool:
+        return result.name in self.pairs and not added_variants(self.pairs[result.name], result)
 
     def _only(self, record: Record, wanted: Callable[[PairResult], bool]) -> Record:
         """The wanted results of a record that are unchanged since."""

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from common.learn.exercise import find
+from common.learn.exercise import exercises, find
 from mutants import __main__ as tool
 from mutants import answers, lessons, mutations, results
 
@@ -25,9 +25,12 @@ def groups_of(source):
 
 @pytest.mark.parametrize("source", [answers, mutations], ids=["answers", "mutations"])
 def test_what_was_judged_is_of_each_exercise_as_it_is(source):
-    groups, found = groups_of(source), results.load()
+    found, left_out = results.load(), {each.id for each in exercises() if answers.unrecorded(each)}
+    groups = {name: group for name, group in groups_of(source).items() if name not in left_out}
     assert {name: stale for name, group in groups.items() if (stale := group.stale(found))} == {}, "make mutants"
     assert {name: problems for name, group in groups.items() if (problems := group.problems(found))} == {}
+    if left_out:
+        pytest.xfail(f"not recorded yet, make record on a GPU: {left_out}")
 
 
 def test_each_reason_is_about_a_mutation():
