@@ -38,9 +38,8 @@ SIZES = {
     "check/tuned/pieces": {"op": "mean", "over": "columns", "rows": 2, "columns": 17_001},
     "check/tuned/stripes": {"op": "max", "over": "rows", "rows": 4100, "columns": 48},
     "check/tuned/long/fp16": {"op": "logsumexp", "over": "rows", "rows": 4200, "columns": 3, "dtype": "float16"},
-    "count": {"rows": 8192, "columns": 128},
     "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
-    "large/sum/columns": {"over": "columns"},
+    "large/sum/columns": {"over": "columns"}, "count": {"rows": 8192, "columns": 128},
 }  # fmt: skip
 
 

@@ -26,9 +26,8 @@ SIZES = {
     "check/tiles": {"m": 389, "n": 269, "k": 7, "tile": "256x128"},
     "check/a transposed": {"m": 67, "n": 129, "k": 131, "transposed": "a", "tile": "128x256"},
     "check/both transposed": {"m": 67, "n": 129, "k": 131, "transposed": "ab", "tile": "128x128"},
-    "count": {"m": 512, "n": 512, "k": 512},
-    "default": {}, "large/64x64": {"tile": "64x64"}, "large/128x128": {"tile": "128x128"},
-    "large/256x256": {"tile": "256x256"},  # its sums alone would take every register
+    "count": {"m": 512, "n": 512, "k": 512}, "default": {}, "large/64x64": {"tile": "64x64"},
+    "large/128x128": {"tile": "128x128"}, "large/256x256": {"tile": "256x256"},  # its sums would take every register
 }  # fmt: skip
 BLOCK_K = tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
