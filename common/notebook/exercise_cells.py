@@ -42,7 +42,7 @@ def show(name: str) -> Markdown:
     how += " it creates the file if there is none."
     how += " In a terminal: `python learn.py start`, `check`, `hint`."
     return Markdown(
-        f"**Exercise {exercise.id}: {exercise.title}** ({what}). {exercise.objective}\n\n"
+        f"**Exercise {exercise.id}: {exercise.title}** ({what}). {exercise.objective} {exercise.read_first}\n\n"
         f"<details><summary>What is given, what counts</summary>\n\n{asked}\n\n{how}\n\n</details>"
     )
 

@@ -1,6 +1,7 @@
 """The gates of what is counted: which of several faults is told first, and how an answer stands beside a count."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -69,6 +70,27 @@ def test_no_traffic_passes_where_the_least_is_not_known(monkeypatch):
     monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: counted)
     (gate,) = traffic_gates.traffic({"sectors": 1.0}, Pair("ch0", "sums", None, (), {"count": {}}))
     assert not gate.passed and "`cost` of the solution has to name its bytes" in gate.text
+
+
+@pytest.mark.parametrize(
+    ("wanted", "passed", "words"),
+    [
+        (1.6, True, "traffic 1.00x of the least (100 sectors), 1 launch; at n=7, step=9: traffic 1.50x of the least"),
+        (1.4, False, "at n=7, step=9: traffic 1.50x of the least (150 sectors), 1 launch; at most 1.40x passes"),
+    ],
+)
+def test_traffic_is_judged_at_the_other_sizes_that_a_gate_names(wanted, passed, words, monkeypatch):
+    def counted(pair, size, *args, **options):
+        traffic = Traffic([replace(STORES, read_sectors=150 if size == "check/apart" else 100)])
+        return [VersionTraffic("optimized", traffic, cost={"dram_bytes": 3200.0})] * 2
+
+    monkeypatch.setattr(traffic_gates, "count_pair", counted)
+    monkeypatch.setattr(traffic_gates, "repeats", lambda pair, size: "")
+    pair = Pair("ch0", "sums", None, (), {"count": {}, "check/apart": {"n": 7, "step": 9}})
+    (gate,) = traffic_gates.traffic({"sectors": wanted, "counted_at": ["check/apart"]}, pair)
+    assert gate.passed is passed and gate.text.startswith(words)
+    (unknown,) = traffic_gates.traffic({"sectors": 1.0, "counted_at": ["check/none"]}, pair)
+    assert (unknown.passed, unknown.text) == (False, "counted_at: there is no size check/none")
 
 
 @pytest.mark.parametrize(("most", "kernel"), [(0, STORES), (64, ADDS)])
