@@ -19,7 +19,16 @@ NOTEBOOKS = ROOT / "notebooks"
 KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 GATES = {"sectors", "launches", "atomics", "torch", "l2", "l2_kib", "sms", "spills", "spills_at", "load_bits"}
-GATES |= {"counted_at", "speed", "limit", "collectives", "sends", "link"}  # of several processes
+GATES |= {
+    "counted_at",
+    "least_launches",
+    "programs",
+    "speed",
+    "limit",
+    "collectives",
+    "sends",
+    "link",
+}  # of several processes
 # The names of gates: of a kernel, of a judge of benchmarks. Other answers' gates have the answers' names
 KERNEL_RESULTS, REFEREE_RESULTS = {"right", "traffic", "code", "sent", "speed"}, {"referee", "mutant", "honest"}
 HINTS = 3

@@ -89,6 +89,27 @@ def test_atomic_operations_are_told_before_the_zeros_that_they_need(judged):
     assert not passed and text.startswith("64 atomic operations (add_kernel), where at most 0 pass: their order")
 
 
+def test_a_limit_above_0_asks_for_sums_in_registers_first(judged):
+    _, text = judged({"atomics": 63}, ADDS)
+    assert text.startswith("64 atomic operations (add_kernel), where at most 63 pass: at one address they wait")
+
+
+def test_programs_are_those_of_the_kernel_that_does_the_work(judged):
+    work, rest = (replace(STORES, programs=programs, read_sectors=sectors) for programs, sectors in ((3, 100), (9, 1)))
+    assert judged({"programs": 3}, work, rest)[0]
+    passed, text = judged({"programs": 4}, rest, work)
+    assert not passed and text.startswith("3 programs (store_kernel), where at least 4 pass: ")
+
+
+def test_launches_may_be_too_few_and_repeated_ones_are_counted(judged):
+    passed, text = judged({"least_launches": 2}, STORES)
+    assert not passed and text.startswith("1 launch, where 2 are asked for: ")
+    twice = replace(STORES, launches=2)
+    assert judged({"least_launches": 2}, twice)[0]
+    _, text = judged({"launches": 2}, twice, ADDS)
+    assert text == "3 launches, where 2 are enough: 2 times store_kernel, add_kernel"
+
+
 def test_no_traffic_passes_where_the_least_is_not_known(monkeypatch):
     counted = [VersionTraffic("optimized", Traffic([STORES]))] * 2
     monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: counted)
