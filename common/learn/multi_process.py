@@ -127,5 +127,6 @@ def gate(wanted: Mapping[str, float], counts: Sequence[tuple[Sends, Sends]]) -> 
                 return Gate("sent", False, f"{text}. At most {wanted[what]} {what} pass")
         times = sends.most_bytes / ours.most_bytes
         if not 0 < times <= wanted.get("link", math.inf):
-            return Gate("sent", False, f"{text}. That is {times:.2f}x of the solution's bytes")
+            most = f", where more than 0 and at most {wanted['link']:g}x pass" * ("link" in wanted)
+            return Gate("sent", False, f"{text}. That is {times:.2f}x of the solution's bytes{most}")
     return Gate("sent", True, text)

@@ -18,7 +18,7 @@ from common.traffic.versions import VersionTraffic, count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
 
-Gates = Mapping[str, Any]  # of an exercise: gate -> the most, of `load_bits` the least, of `spills_at` by size
+Gates = Mapping[str, Any]  # of an exercise: gate -> the most, of `load_bits` the least; of `spills_at` by size
 FOR = ("sm_80", "sm_90")  # an A100 and an H100, for which the code is compiled
 LOADS = ("global loads", "copies to shared memory")
 TORCH = 0.1  # the most of all sectors that torch's operations may ask for: zeros for a sum, no more
@@ -29,27 +29,40 @@ APART = 0.6  # of each sector: below it lanes of a warp lie apart
 
 
 def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
+    """At the size `count`, and at those of `counted_at`, where no cache is modelled. The first that fails is told."""
     if not {"sectors", "launches", "atomics", "l2"} & wanted.keys():
         return
-    size = "count" if "count" in pair.sizes else pair.check_sizes[-1]
+    first = "count" if "count" in pair.sizes else pair.check_sizes[-1]
+    others = wanted.get("counted_at", [])
+    if unknown := [size for size in others if size not in pair.sizes]:
+        yield Gate("traffic", False, f"counted_at: there is no size {unknown[0]}")
+        return
+    gate = _counted(wanted, pair, first)
+    for size in others:
+        if gate.passed:
+            at = ", ".join(f"{name}={value}" for name, value in pair.sizes[size].items())
+            other = _counted({name: most for name, most in wanted.items() if name != "l2"}, pair, size)
+            before = f"{gate.text}; " if other.passed else ""
+            gate = replace(other, text=f"{before}at {at}: {other.text}")
+    yield gate
+
+
+def _counted(wanted: Gates, pair: Pair, size: str) -> Gate:
+    """What the gates say of the traffic at one size."""
     machine = MACHINES["sm_90"]
     if "l2_kib" in wanted:  # in proportion to the size `count`
         machine = replace(machine, l2_bytes=int(wanted["l2_kib"]) << 10, sms=int(wanted.get("sms", machine.sms)))
     ours, variant = count_pair(pair, size, machine, models_l2="l2" in wanted)
     if not variant.traffic or not ours.traffic:
-        yield Gate(
-            "traffic", False if variant.failed else None, f"not counted at size {size}: {variant.reason or ours.reason}"
-        )
-        return
+        why = f"not counted at size {size}: {variant.reason or ours.reason}"
+        return Gate("traffic", False if variant.failed else None, why)
     by_torch = sum(k.read_sectors + k.written_sectors for k in variant.traffic.kernels if k.name.startswith("torch."))
     if by_torch > TORCH * variant.traffic.sectors and "torch" not in wanted:
         names = ", ".join(k.name for k in variant.traffic.kernels if k.name.startswith("torch."))
-        text = (
-            f"{by_torch / variant.traffic.sectors:.0%} of the traffic is torch's own ({names}): the kernel has to do it"
-        )
-        yield Gate("traffic", False, text)
-        return
-    yield _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
+        share = f"{by_torch / variant.traffic.sectors:.0%} of the traffic"
+        text = f"{share} is torch's own ({names}): the kernel has to do it (at most {TORCH:.0%} may be torch's)"
+        return Gate("traffic", False, text)
+    return _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
 
 
 def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
@@ -151,7 +164,7 @@ def _code(picture: Picture, where: str, most: int | None, least_bits: int) -> Ga
     spills = sum(kernel.spills for kernel in picture.kernels)
     bits = max(kernel.widest(what) for kernel in picture.kernels for what in LOADS)
     if most is not None and spills > most:
-        text = f"{spills} spills on {where}" + f", where at most {most} pass" * (most > 0)
+        text = f"{spills} spills on {where}, where at most {most} pass"
         threads = max(picture.kernels, key=lambda kernel: kernel.spills).threads
         return Gate("code", False, f"{text}: {spill_advice(threads)}")
     if bits < least_bits:

@@ -1,6 +1,7 @@
 """The gates of what is counted: which of several faults is told first, and how an answer stands beside a count."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ from common.learn.exercise import find
 from common.learn.kernel_gates import as_pair
 from common.learn.traffic_gates import repeats
 from common.pairs.pair import Pair, discover
+from common.show.quoted_figures import newest_figure, newest_interval
 from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import VersionTraffic
 from common.xray.picture import Picture
@@ -24,6 +26,7 @@ from common.xray.picture import Picture
     [
         (32000, "you say 32,000, counted 36,000: 1.12 times too low"),
         (35000.5, "you say 35,000.5, counted 36,000: 3% too low"),
+        (35_999, "you say 35,999, counted 36,000: 1 too low"),
         (None, "None is no number. Counted 36,000"),
     ],
 )
@@ -36,6 +39,28 @@ def test_a_range_may_be_as_wide_as_is_allowed(monkeypatch):
     monkeypatch.setattr(answer_gates, "newest_figure", lambda _: "0.2x")
     gates = [answer_gates._range("ratio", (0.18, high), {"widest": 1.5, "figure": ""}) for high in (0.27, 0.28)]
     assert ["says little" in gate.text for gate in gates] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("interval", "low", "text"),
+    [
+        (None, 1.0, "1 to 1.9 does not hold the recorded 2: 5% too low"),
+        ((1.92, 2.1), 1.0, "1 to 1.9 meets the interval of the recorded 2 [1.92, 2.1]"),
+        ((1.92, 2.1), 2.05, "2.05 to 2.1 meets the interval of the recorded 2 [1.92, 2.1]"),
+    ],
+)
+def test_a_recorded_ratio_is_held_by_a_range_that_meets_its_interval(interval, low, text, monkeypatch):
+    monkeypatch.setattr(answer_gates, "newest_figure", lambda _: "2.0x")
+    monkeypatch.setattr(answer_gates, "newest_interval", lambda _: interval)
+    gate = answer_gates._range("ratio", (low, 1.9 if low < 1.9 else 2.1), {"figure": ""})
+    assert gate.text == text and gate.passed is (interval is not None)
+
+
+def test_the_interval_of_a_figure_is_the_rows():
+    chapter, pair, variant = "ch1", "preallocation", "optimized"
+    low, high = newest_interval(f"{chapter} {pair} {variant}: ratio")
+    assert low <= float(newest_figure(f"{chapter} {pair} {variant}: ratio").rstrip("x")) * 1.01
+    assert high >= low and newest_interval(f"{chapter} {pair} {variant}: time") is None
 
 
 @pytest.fixture
@@ -69,6 +94,27 @@ def test_no_traffic_passes_where_the_least_is_not_known(monkeypatch):
     monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: counted)
     (gate,) = traffic_gates.traffic({"sectors": 1.0}, Pair("ch0", "sums", None, (), {"count": {}}))
     assert not gate.passed and "`cost` of the solution has to name its bytes" in gate.text
+
+
+@pytest.mark.parametrize(
+    ("wanted", "passed", "words"),
+    [
+        (1.6, True, "traffic 1.00x of the least (100 sectors), 1 launch; at n=7, step=9: traffic 1.50x of the least"),
+        (1.4, False, "at n=7, step=9: traffic 1.50x of the least (150 sectors), 1 launch; at most 1.40x passes"),
+    ],
+)
+def test_traffic_is_judged_at_the_other_sizes_that_a_gate_names(wanted, passed, words, monkeypatch):
+    def counted(pair, size, *args, **options):
+        traffic = Traffic([replace(STORES, read_sectors=150 if size == "check/apart" else 100)])
+        return [VersionTraffic("optimized", traffic, cost={"dram_bytes": 3200.0})] * 2
+
+    monkeypatch.setattr(traffic_gates, "count_pair", counted)
+    monkeypatch.setattr(traffic_gates, "repeats", lambda pair, size: "")
+    pair = Pair("ch0", "sums", None, (), {"count": {}, "check/apart": {"n": 7, "step": 9}})
+    (gate,) = traffic_gates.traffic({"sectors": wanted, "counted_at": ["check/apart"]}, pair)
+    assert gate.passed is passed and gate.text.startswith(words)
+    (unknown,) = traffic_gates.traffic({"sectors": 1.0, "counted_at": ["check/none"]}, pair)
+    assert (unknown.passed, unknown.text) == (False, "counted_at: there is no size check/none")
 
 
 @pytest.mark.parametrize(("most", "kernel"), [(0, STORES), (64, ADDS)])
