@@ -19,20 +19,12 @@ NOTEBOOKS = ROOT / "notebooks"
 KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 GATES = {"sectors", "launches", "atomics", "torch", "l2", "l2_kib", "sms", "spills", "spills_at", "load_bits"}
-GATES |= {
-    "counted_at",
-    "least_launches",
-    "programs",
-    "speed",
-    "limit",
-    "collectives",
-    "sends",
-    "link",
-}  # of several processes
+GATES |= {"counted_at", "programs", "least_launches", "speed", "limit"}
+GATES |= {"collectives", "sends", "link"}  # of several processes
 # The names of gates: of a kernel, of a judge of benchmarks. Other answers' gates have the answers' names
 KERNEL_RESULTS, REFEREE_RESULTS = {"right", "traffic", "code", "sent", "speed"}, {"referee", "mutant", "honest"}
 HINTS = 3
-READ = re.compile(r"section \d+( of ch\d\w?)?|pair \w+( \w+)*")
+READ = re.compile(r"(section \d+|sections \d+ to \d+)( of ch\d\w?)?|pair \w+( \w+)*")
 GIVEN, WORDING = ("given*.py", "cases/*.py"), ("text", "why")  # files beside the start; what an answer's table says
 
 
@@ -55,7 +47,7 @@ class Mistake(Struct, frozen=True, forbid_unknown_fields=True):
 class Exercise:
     """`id`: `ch1/coalesce`. `gates`: what a kernel must keep, by gate. `answers`: of other kinds, what is asked.
 
-    `wrong`: wrong answers by name. `order`: within the chapter. `read`: what to read first, `section 4`,
+    `wrong`: wrong answers by name. `order`: within the chapter. `read`: what to read first, `sections 1 to 4`,
     `section 8 of ch0`, `pair softmax registers`; of this chapter's notebook unless they name another.
     """
 
