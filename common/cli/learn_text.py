@@ -21,8 +21,8 @@ Standings = Mapping[str, Standing]
 
 def print_list(exercises: Sequence[Exercise], standings: Standings) -> None:
     rows = [
-        [exercise.id, exercise.title, exercise.kind, str(exercise.reader_minutes), _standing_text(standings[exercise.id])]
-        for exercise in exercises
+        [each.id, each.title, each.kind, str(each.reader_minutes), _standing_text(standings[each.id])]
+        for each in exercises
     ]
     passed = sum(standings[exercise.id].passed for exercise in exercises)
     title = f"{len(exercises)} exercises, {passed} passed"

@@ -48,8 +48,8 @@ class Mistake(Struct, frozen=True, forbid_unknown_fields=True):
 class Exercise:
     """`id`: `ch1/coalesce`. `gates`: what a kernel must keep, by gate. `answers`: of other kinds, what is asked.
 
-    `minutes`: the author's. `wrong`: wrong answers by name. `order`: within the chapter. `read`: what to read first, `sections 1 to 4`,
-    `section 8 of ch0`, `pair softmax registers`; of this chapter's notebook unless they name another.
+    `minutes`: the author's. `wrong`: wrong answers by name. `order`: within the chapter. `read`: what to read first,
+    `sections 1 to 4`, `section 8 of ch0`, `pair softmax registers`; of this chapter unless another is named.
     """
 
     id: str
