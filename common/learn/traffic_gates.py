@@ -64,7 +64,7 @@ def _counted(wanted: Gates, pair: Pair, size: str) -> Gate:
         share = f"{by_torch / variant.traffic.sectors:.0%} of the traffic"
         text = f"{share} is torch's own ({names}): the kernel has to do it (at most {TORCH:.0%} may be torch's)"
         return Gate("traffic", False, text)
-    return _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
+    return _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size, variant.unit))
 
 
 def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
@@ -118,16 +118,16 @@ def _why_too_many(traffic: Traffic, unit: float, often: Callable[[], str]) -> st
     return ": it ".join(filter(None, [what, often()]))
 
 
-def repeats(pair: Pair, size: str) -> str:
-    """Of the pair's variant, in a child process: `loads x 2.00 times, stores to answer 1.33 times`; else empty."""
+def repeats(pair: Pair, size: str, least_bytes: float) -> str:
+    """Of the pair's variant, in a child process: `loads x 2.00 times (1.50x of the least)`; else empty."""
     try:
-        text: str = worker.call(_repeats, pair, size, environment=INTERPRETED, deadline_s=DEADLINE_S)
+        text: str = worker.call(_repeats, pair, size, least_bytes, environment=INTERPRETED, deadline_s=DEADLINE_S)
     except worker.ChildFailed:  # the counts are known: this would only have said of which arrays they are
         return ""
     return text
 
 
-def _repeats(pair: Pair, size: str, report: worker.Report) -> str:
+def _repeats(pair: Pair, size: str, least_bytes: float, report: worker.Report) -> str:
     arrays, _, trace = run_traced(pair, size)
     named = {array.data_ptr(): name for name, array in reversed([*arrays.items()])}  # the first name of several
     phrases = []
@@ -139,7 +139,8 @@ def _repeats(pair: Pair, size: str, report: worker.Report) -> str:
             of_kind = (access.addresses[access.mask] for access in trace.accesses if access.kind == kind)
             inside = (places[(places >= begin) & (places < end)] for places in of_kind)
             times = sum(unique_sectors(places // SECTOR).size for places in inside) / -(-array.nbytes // SECTOR)
-            phrases += [f"{does} {name} {digits(times)} times"] * (times > MORE)
+            share = times * array.nbytes / least_bytes  # a small array may be asked for often at little cost
+            phrases += [f"{does} {name} {digits(times)} times ({digits(share)}x of the least)"] * (times > MORE)
     return ", ".join(phrases)
 
 

@@ -11,11 +11,11 @@ from common.learn import forecast_score
 from common.notebook import questions
 from common.notebook.questions import NoPrediction
 from common.pairs.pair import ROOT
+from common.record.outcome import Verdict
 from common.record.result import Row
 from common.show import words
 from common.show.formats import digits
 from common.show.tables import ratio
-from common.stats import MARGIN
 
 FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: somebody runs a notebook for its outputs, and answers nothing
 NAIVE = ROOT / "notebooks/forecaster.toml"
@@ -60,11 +60,11 @@ def off(prediction: float, figure: float) -> str:
     return _off(prediction, figure)
 
 
-def _off(prediction: float, figure: float) -> str:
+def _off(prediction: float, figure: float, is_count: bool = False) -> str:
     low, high = _ends(prediction)
     if low < high and low <= figure <= high:
         return "your range holds it"
-    return forecast_score.off(low if figure < low else high, figure)
+    return forecast_score.off(low if figure < low else high, figure, is_count and float(figure).is_integer())
 
 
 def _ends(prediction: float) -> tuple[float, float]:
@@ -73,19 +73,25 @@ def _ends(prediction: float) -> tuple[float, float]:
 
 def _answer_text(prediction: float, written: Any) -> str:
     low, high = map(written, _ends(prediction))
-    return f"{low} to {high}" if low != high else str(low)
+    revised = " (revised)" * getattr(prediction, "revised", False)
+    return (f"{low} to {high}" if low != high else str(low)) + revised
 
 
 def compared(prediction: float | str, figure: float | str, unit: str = "", how: str = "counted") -> str:
     """What was said and what was found. A word is right or it is not.
 
-    `how`: whether the figure was counted, measured or computed.
+    `how`: whether the figure was counted, measured or computed. What was counted is right only if it is equal. Where a
+    measurement is `unsure`, nothing is scored.
     """
+    if figure == Verdict.UNSURE:
+        return f"you said {prediction}: the measurement is unsure, so nothing is scored"
     questions.keep_figure(prediction, figure)
     if isinstance(prediction, str) or isinstance(figure, str):
-        return f"you said {prediction}: " + ("right" if prediction == figure else f"it is {figure}")
+        revised = " (revised)" * getattr(prediction, "revised", False)
+        return f"you said {prediction}{revised}: " + ("right" if prediction == figure else f"it is {figure}")
     answer = _answer_text(prediction, "{:,.10g}".format)
-    return f"you said {answer} {unit}".rstrip() + f", {how} {figure:,.10g}: {_off(prediction, figure)}"
+    judged = _off(prediction, figure, is_count=how == "counted")
+    return f"you said {answer} {unit}".rstrip() + f", {how} {figure:,.10g}: {judged}"
 
 
 def against(prediction: float, row: Row, terms: Mapping[str, float] | None = None) -> str:
@@ -100,13 +106,17 @@ def against(prediction: float, row: Row, terms: Mapping[str, float] | None = Non
     answer = _answer_text(prediction, digits)
     if row.ratio is None or row.interval is None:
         return f"you said {answer}x; {words.word(row.verdict)}: {words.text(row.reason)}"
+    if row.verdict == Verdict.UNSURE:
+        return f"you said {answer}x, measured {ratio(row)}: nothing is scored, because the measurement is unsure"
     counted = next((term for name, term in (terms or {}).items() if BYTES.search(name)), None)
     questions.keep_figure(prediction, row.ratio, interval=row.interval, bytes=counted)
-    low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)
+    low, high = _ends(prediction)
     judged = _off(prediction, row.ratio)
-    if low <= prediction <= high and _ends(prediction) == (prediction, prediction):
-        wide = row.interval[1] / row.interval[0] > WIDE
-        judged = "within the interval, which is wide: it says little" if wide else "right"
+    if forecast_score.misses(low, high, row.ratio, row.interval) == 1.0:
+        if row.interval[1] / row.interval[0] > WIDE:
+            judged = "within the interval, which is wide: it says little"
+        elif not low <= row.ratio <= high:
+            judged = "your range meets the interval" if low < high else "right"
     text = f"you said {answer}x, measured {ratio(row)}: {judged}"
     return "\n".join([text, *([_nearest_explanation(prediction, row.ratio, terms)] if terms else [])])
 
