@@ -29,11 +29,11 @@ from common.record.files import RECORDED
 from common.record.record_file import load_records, save_records
 from common.record.result import PairResult, Record
 from common.record.store import current_filter, merge_runs, stem
-from common.xray.work import UNSEEN, works
 from tools.old_tree import RenameMap, extract_revision, old_pairs, read_map
+from tools.work import UNSEEN, works
 
 ARCHITECTURE = "sm_90"  # of all recorded GPUs
-Works = dict[tuple[Path, str], dict[str, list[str]]]  # (file, arguments) -> what its functions do (common.xray.work)
+Works = dict[tuple[Path, str], dict[str, list[str]]]  # (file, arguments) -> what its functions do (tools.work)
 OldPairs = dict[str, tuple[Pair, str]]  # name -> the pair with the names of today, and its hash before that
 code_of = cache(timed_code)  # no file changes meanwhile
 

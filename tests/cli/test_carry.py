@@ -21,9 +21,9 @@ from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import VersionTraffic
 from common.xray.compilers import Binary
 from common.xray.occupancy import MACHINES
-from common.xray.work import code_of
 from tools import carry_records
 from tools.old_tree import RenameMap, old_pairs, read_map
+from tools.work import code_of
 
 pytest.importorskip("triton")  # which compiles the kernels
 TEXT = textwrap.dedent(
@@ -137,7 +137,7 @@ def test_what_was_carried_before_is_carried_on_from_each_code_that_it_was_of(car
 
 def test_a_loop_that_triton_specializes_is_compared_before_that(monkeypatch):
     numbers = count()
-    monkeypatch.setattr("common.xray.work.machine_code", lambda _: next(numbers))  # each time another
+    monkeypatch.setattr("tools.work.machine_code", lambda _: next(numbers))  # each time another
 
     def code(ttir):
         return code_of(Binary("kernel", b"", "", 128, 0, ttir))
