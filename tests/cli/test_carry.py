@@ -12,7 +12,7 @@ from samples import arms_for, pair_result, record, refused, write_pair
 from common.cli import counts
 from common.cli.counts import CountedPair
 from common.pairs.pair import discover
-from common.pairs.source import source_hash, timed_code
+from common.pairs.source import source_hash
 from common.record.outcome import Cause, Finding, Verdict
 from common.record.record_file import load_record, save_record
 from common.record.result import Row
@@ -23,6 +23,7 @@ from common.xray.compilers import Binary
 from common.xray.occupancy import MACHINES
 from tools import carry_records
 from tools.old_tree import RenameMap, old_pairs, read_map
+from tools.timed_code import timed_code
 from tools.work import code_of
 
 pytest.importorskip("triton")  # which compiles the kernels
