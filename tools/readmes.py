@@ -10,9 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from common.calibration import calibration_page as calibrations
-from common.calibration import checks
-from common.calibration.findings import FILE, PAIRS
 from common.hardware import sheet, sheet_text
 from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, class_of, discover, short
@@ -25,6 +22,9 @@ from common.show.formats import binary
 from common.show.layout import markdown_table
 from common.show.tables import NOTHING, link, origin
 from tools import answers_page, counter_page, counts_page, recorded_pages, refusals
+from tools.calibration import calibration_page as calibrations
+from tools.calibration import checks
+from tools.calibration.findings import FILE, PAIRS
 
 PAIRS_OF = "<!-- pairs of {} from lessons.toml: make readme -->"
 MARKER = "<!-- results of {} from recorded/: make readme -->"
