@@ -11,7 +11,7 @@ LAYERS = (  # the packages and modules of common/, as common/README.md has them
     {"checks", "show", "program"},
     {"traffic"},
     {"engine"},
-    {"hardware", "calibration", "learn"},
+    {"hardware", "learn"},
     {"notebook"},
     {"cli"},
 )
@@ -31,7 +31,7 @@ def imported(path: Path) -> set[str]:
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): imported(path)
     for path in (ROOT / "common").rglob("*.py")
-    if path.parent.name not in ("profiling", "pairs") or path.parent.parent.name == "common"
+    if path.parent.name != "profiling"
 }
 
 
