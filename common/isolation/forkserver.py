@@ -21,8 +21,9 @@ from common.isolation import interrupt
 CACHES = {"TRITON_CACHE_DIR": ".triton/cache", "CUPY_CACHE_DIR": ".cupy/kernel_cache"}  # variable, place below home
 PLACES = ("_DIR", "_HOME", "_PATH")  # ends of the variables that say where something is
 FEWEST_FILES = 64  # open files: with fewer the forkserver dies in the middle of a message
-# not Triton: in a child for its interpreter it is imported anew
-PRELOADED = {"cpu": ["torch", "common.engine.run_alone"]}
+# Of torch what shapes without values need (it imports sympy), of NumPy what a median needs: half a second for each child.
+# Not Triton: in a child for its interpreter it is imported anew.
+PRELOADED = {"cpu": ["torch", "torch.fx.experimental.symbolic_shapes", "numpy.ma", "common.engine.run_alone"]}
 PRELOADED["triton"] = [*PRELOADED["cpu"], "triton.experimental.gluon", "common.xray.compilers"]
 PRELOADED["cuda"] = [*PRELOADED["triton"], "common.isolation.preloaded_compilers"]
 VARIABLES = {

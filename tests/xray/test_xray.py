@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -86,7 +87,7 @@ def test_only_adjacent_lanes_at_known_addresses_let_triton_move_16_bytes_at_once
 @pytest.mark.parametrize("size", ["check/tuned/groups/fp16", "check/sum/all"])
 def test_rows_of_odd_length_are_summed_16_bytes_at_a_time(size):
     (pair,) = discover(ROOT / "ch3", "reductions")
-    baseline, *_, tuned = xray(pair, ["sm_90"], size)
+    baseline, tuned = xray(replace(pair, variants=pair.variants[-1:]), ["sm_90"], size)
     assert baseline.kernels[0].widest("global loads") < 128 == tuned.kernels[0].widest("global loads")
 
 
