@@ -24,7 +24,7 @@ FEWEST_FILES = 64  # open files: with fewer the forkserver dies in the middle of
 # Of torch what shapes without values need (it imports sympy), of NumPy what a median needs: half a second for each child.
 # Not Triton: in a child for its interpreter it is imported anew.
 PRELOADED = {"cpu": ["torch", "torch.fx.experimental.symbolic_shapes", "numpy.ma", "common.engine.run_alone"]}
-PRELOADED["triton"] = [*PRELOADED["cpu"], "triton.experimental.gluon", "common.xray.compilers"]
+PRELOADED["triton"] = [*PRELOADED["cpu"], "common.isolation.preloaded_triton", "common.xray.compilers"]
 PRELOADED["cuda"] = [*PRELOADED["triton"], "common.isolation.preloaded_compilers"]
 VARIABLES = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",  # otherwise torch.compile leaves a pool of processes behind
