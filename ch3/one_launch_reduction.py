@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from launches import launch
 from reduction_ops import EMPTY, alone, finish
 
 SMS = 128  # of most large GPUs, nearly
@@ -47,9 +48,8 @@ def held_rows(op, x, scale, dtype, overlap=False):
     warps = min(max(block_m * block_n // (512 if programs <= 2 * SMS else 2048), 4), 16)
     out = torch.empty(n_cols, dtype=dtype, device=x.device)
     pdl = {"OVERLAP": True, "launch_pdl": True} if overlap else {}
-    held_rows_kernel[(programs,)](
-        x, out, n_rows, n_cols, scale, EMPTY[op][1], op, block_m, block_n, num_warps=warps, **pdl
-    )
+    constants, options = (op, block_m, block_n), {"num_warps": warps, **pdl}
+    launch(held_rows_kernel, (programs,), x, out, n_rows, n_cols, scale, EMPTY[op][1], *constants, **options)
     return out
 
 
@@ -62,7 +62,6 @@ def held_columns(op, x, scale, dtype):
     # for 2048 of 16 bits, as measured on an H200
     a_warp = 8192 // x.element_size() if op == "logsumexp" else 1024
     warps = min(max(block * x.element_size() // a_warp, 1), 16)
-    held_columns_kernel[(triton.cdiv(len(x), rows),)](
-        x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=warps
-    )
+    grid, constants = (triton.cdiv(len(x), rows),), (op, rows, block)
+    launch(held_columns_kernel, grid, x, out, *x.shape, scale, EMPTY[op][1], *constants, num_warps=warps)
     return out

@@ -26,6 +26,7 @@ rows of 512 x 512?
 import torch
 import triton
 import triton.language as tl
+from launches import launch
 from one_launch_reduction import HELD, SMS, held_columns, held_rows
 from reduction_ops import AXES, EMPTY, finish, take
 from row_reduction import early, over_columns
@@ -81,9 +82,8 @@ def over_rows(op, x, scale, dtype, stripe, unroll=8, group=1, overlap=False, aft
     grid = (stripes * triton.cdiv(group * x.shape[1], block),)
     evict = "evict_first" if x.nbytes > LARGE // x.element_size() else ""
     pdl = early(overlap, after)  # after: another launch, with which it overlaps
-    over_rows_kernel[grid](
-        x, out, *x.shape, scale, *EMPTY[op], op, stripe, block, unroll, group, evict, num_warps=1, **pdl
-    )
+    constants = op, stripe, block, unroll, group, evict
+    launch(over_rows_kernel, grid, x, out, *x.shape, scale, *EMPTY[op], *constants, num_warps=1, **pdl)
     return out
 
 

@@ -21,6 +21,7 @@ Predict: at 8192 columns, is it faster than `split`, as fast, or slower: in floa
 import torch
 import triton
 import triton.language as tl
+from launches import launch
 from partial_sums import add_kernel
 
 VERSUS = "split"
@@ -128,12 +129,13 @@ def run(x, w_weight, rstd, dy):
     tensors = (x, w_weight, rstd, dy, dx, sums)
     if is_shared:
         registers = min(SHARED_REGISTERS, 2048 // warps)
-        shared_kernel[(programs * more,)](
-            *tensors, rows, columns, BLOCK=block, PARTS=more, num_warps=warps, maxnreg=registers
-        )
+        grid, options = (programs * more,), {"BLOCK": block, "PARTS": more, "num_warps": warps, "maxnreg": registers}
+        launch(shared_kernel, grid, *tensors, rows, columns, **options)
     else:
         registers = min(REGISTERS, 2048 // warps)
-        rows_kernel[(programs,)](*tensors, rows, columns, BLOCK=block, STAGES=more, num_warps=warps, maxnreg=registers)
+        options = {"BLOCK": block, "STAGES": more, "num_warps": warps, "maxnreg": registers}
+        launch(rows_kernel, (programs,), *tensors, rows, columns, **options)
     if programs > 1:
-        add_kernel[(triton.cdiv(columns, 16), 1)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+        grid, tile = (triton.cdiv(columns, 16), 1), {"ROWS": 256, "COLUMNS": 16}
+        launch(add_kernel, grid, sums, dweight, programs, columns, **tile, num_warps=8)
     return dx, dweight

@@ -8,6 +8,7 @@ from functools import cache
 import torch
 import triton
 import triton.language as tl
+from launches import launch
 
 SMS = 128  # of a large GPU, nearly
 LARGE = {  # tiles where there are so many that two programs for each SM share them
@@ -40,9 +41,8 @@ def add_up(partials, c, overlap):
     """partials[i], float32, added up over i into c. overlap: the kernel that writes them lets this one come early."""
     rows = max(min(triton.next_power_of_2(len(partials)), 256), 16)
     block = 4096 // rows  # 8 loads of 16 bytes a thread
-    add_kernel[(triton.cdiv(c.numel(), block),)](
-        partials, c, c.numel(), len(partials), BLOCK=block, ROWS=rows, OVERLAP=overlap, num_warps=4, launch_pdl=overlap
-    )
+    grid, options = (triton.cdiv(c.numel(), block),), {"num_warps": 4, "launch_pdl": overlap}
+    launch(add_kernel, grid, partials, c, c.numel(), len(partials), BLOCK=block, ROWS=rows, OVERLAP=overlap, **options)
 
 
 def tiles_of(config, M, N):
