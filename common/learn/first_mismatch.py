@@ -77,8 +77,8 @@ def _arithmetic(got: torch.Tensor, right: torch.Tensor, want: torch.Tensor) -> s
         return f"Infinity on the way makes this: the exponential of a large number{half}"
     error, largest = (got.double() - right).abs().max(), want.abs().nan_to_num(posinf=0.0).max()
     if error <= SMALL * largest:
-        off = f"at most {float(error / largest):.1g} of the largest number"
-        return f"All are near ({off}): are sums or numbers on the way rounded to 16 bits, or is a formula only nearly right?"
+        near = f"All are near (off by at most {float(error / largest):.1g} of the largest number)"
+        return f"{near}: are sums or numbers on the way rounded to 16 bits, or is a formula only nearly right?"
     return ""
 
 

@@ -1,6 +1,6 @@
 """Four ratios: first ask what each version waits for, then divide. What nothing waits for is worth nothing.
 
-`activation`: the product needs 1.1 TFLOP / 760 TFLOP/s = 1450 us, and the matrix between, written once by the one kernel
+`activation`: the product needs 1.1 TFLOP / 760 TFLOP/s = 1450 us. The matrix between, written once by the one kernel
 anyway, is read and written once more by the second: 2 * 128 MiB in 62 us. 1512 / 1450 is 1.04. `split`: twice the bytes
 are in flight, but the memory's bandwidth ends before that: at most 44 / 31 = 1.4, less two launches. `two_tiles`: 75 MB
 need 18 us at the full bandwidth: at most 57 times as fast as 1 ms. Starts, ends and launches cost some us.
