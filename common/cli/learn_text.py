@@ -21,8 +21,8 @@ Standings = Mapping[str, Standing]
 
 def print_list(exercises: Sequence[Exercise], standings: Standings) -> None:
     rows = [
-        [exercise.id, exercise.title, exercise.kind, str(exercise.minutes), _standing_text(standings[exercise.id])]
-        for exercise in exercises
+        [each.id, each.title, each.kind, str(each.reader_minutes), _standing_text(standings[each.id])]
+        for each in exercises
     ]
     passed = sum(standings[exercise.id].passed for exercise in exercises)
     title = f"{len(exercises)} exercises, {passed} passed"
@@ -39,7 +39,7 @@ def _standing_text(standing: Standing) -> str:
 def print_exercise(exercise: Exercise, file: str) -> None:
     """What it asks, in the words of its file."""
     console = make_console()
-    kind = f"({exercise.kind}, about {exercise.minutes} minutes)"
+    kind = f"({exercise.kind}, about {exercise.reader_minutes} minutes)"
     console.print(f"[bold]{exercise.id}: {escape(exercise.title)}[/] {kind}")
     console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
     for text in re.split(r"^((?:\|.*\n)+)", exercise.spec, flags=re.MULTILINE):

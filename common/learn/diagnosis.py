@@ -96,6 +96,7 @@ def run_traced(
     trace.empty.update(made.empty)
     outs = _tensors(answers[0])
     arrays = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    arrays |= {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
     arrays |= {output(pair, number, len(outs)): out for number, out in enumerate(outs)}
     arrays |= {f"tensor {number} that torch made": tensor for number, tensor in enumerate(made.tensors)}
     return arrays, list(zip(outs, _tensors(want), strict=False)), trace

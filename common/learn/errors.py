@@ -31,6 +31,8 @@ SAYS = {  # what an error's text has -> what to do about it
     "'int' object has no attribute 'to'": "in the interpreter a loop counter is a Python int: tl.cast(counter, dtype)",
     "unsupported tensor index": "a block has no elements to index: a column of it is "
     "tl.sum(tl.where(column == 0, block, 0.0), axis=1)",
+    "Cannot make_shape_compatible|incompatible dimensions": "incompatible dimensions: blocks that are combined "
+    "have the same sizes, or 1: a column a[:, None] and a row b[None, :] make a tile",
     "'function' object is not subscriptable": "a kernel needs @triton.jit before its def",
 }
 STARTS = {"isend", "irecv"}  # calls that return what has to be kept, and waited for

@@ -12,13 +12,13 @@ from common.learn.gate import Gate
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair
 from common.show.formats import digits
-from common.traffic.data import SECTOR, Traffic
+from common.traffic.data import SECTOR, Kernel, Traffic
 from common.traffic.meter import unique_sectors
 from common.traffic.versions import VersionTraffic, count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
 
-Gates = Mapping[str, Any]  # of an exercise: gate -> the most, of `load_bits` the least; of `spills_at` by size
+Gates = Mapping[str, Any]  # of an exercise: gate -> the most; of `load_bits`, `programs`, `least_launches` the least
 FOR = ("sm_80", "sm_90")  # an A100 and an H100, for which the code is compiled
 LOADS = ("global loads", "copies to shared memory")
 TORCH = 0.1  # the most of all sectors that torch's operations may ask for: zeros for a sum, no more
@@ -26,11 +26,13 @@ USED = 0.9  # of each sector: a kernel below it reads what it does not use
 DEADLINE_S = 60.0  # of a look at which arrays these are, without a word
 MORE = 1.02  # times: an array that is asked for less often is not named
 APART = 0.6  # of each sector: below it lanes of a warp lie apart
+UNORDERED = "their order, so the last bits of a sum, differs from run to run. Can a program store its own sum?"
+SHARED_SUM = "at one address they wait for each other. Can a program add up in registers first?"
 
 
 def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
     """At the size `count`, and at those of `counted_at`, where no cache is modelled. The first that fails is told."""
-    if not {"sectors", "launches", "atomics", "l2"} & wanted.keys():
+    if not {"sectors", "launches", "least_launches", "atomics", "programs", "l2"} & wanted.keys():
         return
     first = "count" if "count" in pair.sizes else pair.check_sizes[-1]
     others = wanted.get("counted_at", [])
@@ -62,23 +64,30 @@ def _counted(wanted: Gates, pair: Pair, size: str) -> Gate:
         share = f"{by_torch / variant.traffic.sectors:.0%} of the traffic"
         text = f"{share} is torch's own ({names}): the kernel has to do it (at most {TORCH:.0%} may be torch's)"
         return Gate("traffic", False, text)
-    return _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
+    return _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size, variant.unit))
 
 
 def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
-    """Atomic operations, launches, sectors over the least, and what an L2 would leave to the memory.
+    """Atomic operations, launches, programs, sectors over the least, and what an L2 would leave to the memory.
 
     `often()`: which arrays are asked for more than once.
     """
     if traffic.total.atomics > wanted.get("atomics", traffic.total.atomics):
         names = ", ".join(kernel.name for kernel in traffic.kernels if kernel.atomics)
         text = f"{traffic.total.atomics:,.0f} atomic operations ({names}), where at most {wanted['atomics']} pass"
-        why = "their order, so the last bits of a sum, differs from run to run. Can a program store its own sum?"
-        return Gate("traffic", False, f"{text}: {why}")
+        return Gate("traffic", False, f"{text}: {SHARED_SUM if wanted['atomics'] else UNORDERED}")
     if traffic.launches > wanted.get("launches", traffic.launches):
         enough = f"{wanted['launches']} {'is' if wanted['launches'] == 1 else 'are'} enough"
         text = f"{_launches(traffic)}, where {enough}"
-        return Gate("traffic", False, f"{text}: {', '.join(kernel.name for kernel in traffic.kernels)}")
+        return Gate("traffic", False, f"{text}: {', '.join(map(_launched, traffic.kernels))}")
+    if traffic.launches < wanted.get("least_launches", 0):
+        why = "the task needs one after the other, not all in one"
+        return Gate("traffic", False, f"{_launches(traffic)}, where {wanted['least_launches']} are asked for: {why}")
+    busiest = max(traffic.kernels, key=lambda kernel: kernel.read_sectors + kernel.written_sectors)
+    if busiest.programs < wanted.get("programs", 0):
+        text = f"{busiest.programs} program{'s' * (busiest.programs != 1)} ({busiest.name})"
+        why = "a GPU's SMs share no program. Which part of the work can another program do?"
+        return Gate("traffic", False, f"{text}, where at least {wanted['programs']} pass: {why}")
     if "sectors" in wanted and not variant.unit > 0:
         return Gate("traffic", False, "the least traffic is not known: `cost` of the solution has to name its bytes")
     times = traffic.sectors * SECTOR / variant.unit
@@ -94,7 +103,7 @@ def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: G
                 "traffic",
                 False,
                 f"{text}, where {digits(wanted['l2'])}x passes: does what is used again come "
-                "while the cache still has it, and which tiles run side by side?",
+                "while the cache still has it, and which programs run side by side?",
             )
     return Gate("traffic", True, text)
 
@@ -109,16 +118,16 @@ def _why_too_many(traffic: Traffic, unit: float, often: Callable[[], str]) -> st
     return ": it ".join(filter(None, [what, often()]))
 
 
-def repeats(pair: Pair, size: str) -> str:
-    """Of the pair's variant, in a child process: `loads x 2.00 times, stores to answer 1.33 times`; else empty."""
+def repeats(pair: Pair, size: str, least_bytes: float) -> str:
+    """Of the pair's variant, in a child process: `loads x 2.00 times (1.50x of the least)`; else empty."""
     try:
-        text: str = worker.call(_repeats, pair, size, environment=INTERPRETED, deadline_s=DEADLINE_S)
+        text: str = worker.call(_repeats, pair, size, least_bytes, environment=INTERPRETED, deadline_s=DEADLINE_S)
     except worker.ChildFailed:  # the counts are known: this would only have said of which arrays they are
         return ""
     return text
 
 
-def _repeats(pair: Pair, size: str, report: worker.Report) -> str:
+def _repeats(pair: Pair, size: str, least_bytes: float, report: worker.Report) -> str:
     arrays, _, trace = run_traced(pair, size)
     named = {array.data_ptr(): name for name, array in reversed([*arrays.items()])}  # the first name of several
     phrases = []
@@ -130,8 +139,13 @@ def _repeats(pair: Pair, size: str, report: worker.Report) -> str:
             of_kind = (access.addresses[access.mask] for access in trace.accesses if access.kind == kind)
             inside = (places[(places >= begin) & (places < end)] for places in of_kind)
             times = sum(unique_sectors(places // SECTOR).size for places in inside) / -(-array.nbytes // SECTOR)
-            phrases += [f"{does} {name} {digits(times)} times"] * (times > MORE)
+            share = times * array.nbytes / least_bytes  # a small array may be asked for often at little cost
+            phrases += [f"{does} {name} {digits(times)} times ({digits(share)}x of the least)"] * (times > MORE)
     return ", ".join(phrases)
+
+
+def _launched(kernel: Kernel) -> str:
+    return f"{kernel.launches} times {kernel.name}" if kernel.launches > 1 else kernel.name
 
 
 def _launches(traffic: Traffic) -> str:

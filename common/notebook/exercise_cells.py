@@ -34,7 +34,7 @@ Drawn = NDArray[Any] | None
 def show(name: str) -> Markdown:
     """What an exercise asks, and how to have it graded; its specification is folded up."""
     exercise = find(name)
-    what = f"{exercise.kind}, about {exercise.minutes} minutes"
+    what = f"{exercise.kind}, about {exercise.reader_minutes} minutes"
     questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
     asked = "\n".join([exercise.spec.strip(), "", *questions])
     how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell."

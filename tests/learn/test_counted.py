@@ -89,6 +89,27 @@ def test_atomic_operations_are_told_before_the_zeros_that_they_need(judged):
     assert not passed and text.startswith("64 atomic operations (add_kernel), where at most 0 pass: their order")
 
 
+def test_a_limit_above_0_asks_for_sums_in_registers_first(judged):
+    _, text = judged({"atomics": 63}, ADDS)
+    assert text.startswith("64 atomic operations (add_kernel), where at most 63 pass: at one address they wait")
+
+
+def test_programs_are_those_of_the_kernel_that_does_the_work(judged):
+    work, rest = (replace(STORES, programs=programs, read_sectors=sectors) for programs, sectors in ((3, 100), (9, 1)))
+    assert judged({"programs": 3}, work, rest)[0]
+    passed, text = judged({"programs": 4}, rest, work)
+    assert not passed and text.startswith("3 programs (store_kernel), where at least 4 pass: ")
+
+
+def test_launches_may_be_too_few_and_repeated_ones_are_counted(judged):
+    passed, text = judged({"least_launches": 2}, STORES)
+    assert not passed and text.startswith("1 launch, where 2 are asked for: ")
+    twice = replace(STORES, launches=2)
+    assert judged({"least_launches": 2}, twice)[0]
+    _, text = judged({"launches": 2}, twice, ADDS)
+    assert text == "3 launches, where 2 are enough: 2 times store_kernel, add_kernel"
+
+
 def test_no_traffic_passes_where_the_least_is_not_known(monkeypatch):
     counted = [VersionTraffic("optimized", Traffic([STORES]))] * 2
     monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: counted)
@@ -109,7 +130,7 @@ def test_traffic_is_judged_at_the_other_sizes_that_a_gate_names(wanted, passed, 
         return [VersionTraffic("optimized", traffic, cost={"dram_bytes": 3200.0})] * 2
 
     monkeypatch.setattr(traffic_gates, "count_pair", counted)
-    monkeypatch.setattr(traffic_gates, "repeats", lambda pair, size: "")
+    monkeypatch.setattr(traffic_gates, "repeats", lambda *args: "")
     pair = Pair("ch0", "sums", None, (), {"count": {}, "check/apart": {"n": 7, "step": 9}})
     (gate,) = traffic_gates.traffic({"sectors": wanted, "counted_at": ["check/apart"]}, pair)
     assert gate.passed is passed and gate.text.startswith(words)
@@ -163,16 +184,24 @@ def test_lanes_are_said_to_lie_apart_only_where_little_of_each_sector_is_used(se
 
 
 @pytest.mark.parametrize(
-    ("exercise", "name", "words"),
+    ("exercise", "name", "least", "words"),
     [
-        ("ch1/fuse", "loads_x_twice", "loads x 2.00 times"),
-        ("ch0/linear", "small_tiles", "loads x 8.00 times, loads weight 4.00 times"),
-        ("ch1/fuse", None, ""),
+        ("ch1/fuse", "loads_x_twice", 4 * 32_768, "loads x 2.00 times (0.500x of the least)"),
+        (
+            "ch0/linear",
+            "small_tiles",
+            40_960,
+            "loads x 8.00 times (1.60x of the least), loads weight 4.00 times (1.60x of the least)",
+        ),
+        ("ch0/distances", "row_programs", 50_048, "loads b 96.0 times (0.982x of the least)"),
+        ("ch1/ragged", "programs_without_a_tile", 100_000, "loads table "),
+        ("ch1/fuse", None, 4 * 32_768, ""),
     ],
 )
-def test_arrays_that_are_asked_for_more_than_once_are_named(exercise, name, words, tmp_path):
+def test_arrays_that_are_asked_for_more_than_once_are_named(exercise, name, least, words, tmp_path):
     known, path = find(exercise), tmp_path / "answer.py"
     path.write_text(text(known, name) if name else known.solution.read_text())
     with as_pair(known, path) as folder:
         (pair,) = discover(folder)
-        assert repeats(pair, "count") == words
+        found = repeats(pair, "count", least)
+    assert words in found and bool(words) == bool(found), found
