@@ -1,5 +1,7 @@
 """What versions in Gluon share: descriptors for TMA, barriers in shared memory, operations under one name, tiles."""
 
+from functools import cache
+
 import triton
 from triton._C.libtriton import ir
 from triton.experimental import gluon
@@ -10,7 +12,7 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # of a partition's threads; Triton 3.6 has the second name
-_fields, _compiled = {}, {}  # of descriptors by shape, of kernels by what they are compiled for
+_fields = {}  # of descriptors, by shape
 
 
 def tiles(x, rows, width=0):
@@ -45,19 +47,6 @@ def _descriptor(x, block, swizzle):
     found = object.__new__(TensorDescriptor)
     vars(found).update(_fields[key], base=x)
     return found
-
-
-def launch(kernel, grid, key, *arguments, **options):
-    """kernel[grid](*arguments, **options), where all that Triton compiles for follows from `key`.
-
-    Triton looks at each argument in each launch: its type, its alignment, its number if it is a constant. Here it does
-    so in the first launch of a key, and the compiled kernel is kept.
-    """
-    compiled = _compiled.get((kernel, key))
-    if compiled is None:
-        _compiled[kernel, key] = kernel[grid](*arguments, **options)
-    else:
-        compiled[(*grid, 1, 1)[:3]](*arguments)
 
 
 @builtin
@@ -154,3 +143,21 @@ def soonest(table, m, n, programs, in_lines):
         found[rows, columns] = waves * rows * columns / rate, whole
     tile = min(found, key=lambda tile: found[tile][0])
     return tile, found[tile][1]
+
+
+def planner(table):
+    """A function that plans a product [M, N] over K by such a table, once for a shape.
+
+    It gives: columns of a tile, the grid, numbers and constants of the kernel. table: {tile: (both rates, STAGES,
+    GROUP_M, REGISTERS)}.
+    """
+
+    @cache
+    def plan(M, N, K, programs, in_lines):
+        (rows, columns), whole = soonest(table, M, N, programs, in_lines)
+        *_, stages, group_m, registers = table[rows, columns]
+        tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
+        grid = (min(programs, tiles[0] * tiles[1]) if whole is None else programs,)
+        return columns, grid, (*tiles, whole, triton.cdiv(K, 64)), (rows // 64, stages, group_m, registers)
+
+    return plan

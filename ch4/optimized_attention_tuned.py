@@ -19,6 +19,7 @@ end. How many steps does the last of 132 programs take more than all do on avera
 """
 
 import attention_common
+import launches
 import torch
 from attention_tiles import ROWS, load, place, plan, release, wait
 from hopper import barrier, barriers, fence_async_shared, tiles
@@ -160,10 +161,12 @@ def launch(q, k, v, scale, causal, shape, turns_of, lse=None):
     lse: where to write log2 of each row's sum of e^(s * scale), float32 [batch * heads, n or more].
     """
     width, o, (groups, block_n, stages) = max(16, 1 << (q.shape[3] - 1).bit_length()), torch.empty_like(q), shape
-    attention_kernel[(len(turns_of),)](
+    launches.launch(
+        attention_kernel, (len(turns_of),),
         tiles(q, 64, width), tiles(k, block_n, width), tiles(v, block_n, width), tiles(o, 64, width),
         turns_of, turns_of.shape[1], q.shape[2], scale * LOG2_E, lse, None if lse is None else lse.shape[1],
         CAUSAL=causal, GROUPS=groups, STAGES=stages, num_warps=4,
+        key=(q.shape, q.dtype, q.device, scale, turns_of.shape, lse is None),
     )  # fmt: skip
     return o
 

@@ -17,11 +17,9 @@ Predict: 132 programs compute c of 8192^3 in waves of 132 tiles. How many waves 
 tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of them is faster, and by how many percent?
 """
 
-from functools import cache
-
 import torch
-import triton
-from hopper import barrier, barriers, blocks, fence_async_shared, launch, parts, soonest, store, unit, units
+from hopper import barrier, barriers, blocks, fence_async_shared, parts, planner, store, unit, units
+from launches import launch
 from matrices import operand
 from tma_layout import describable, in_lines
 from triton.experimental import gluon
@@ -34,6 +32,7 @@ BLOCK_K, ROWS = gl.constexpr(64), gl.constexpr(64)  # a step along k; rows of a 
 # Rows, columns of a tile -> its rate if rows are in lines, and if not (tried on an H100), STAGES, GROUP_M, REGISTERS
 TILES = {(128, 256): (1.0, 1.0, 4, 16, 232), (192, 256): (1.02, 1.14, 3, 8, 160),
          (192, 128): (0.96, 0.84, 4, 8, 152), (128, 64): (0.6, 0.5, 8, 8, 232)}  # fmt: skip
+plan = planner(TILES)
 
 
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", device="cuda"):
@@ -163,16 +162,6 @@ def matmul_kernel(
         )  # fmt: skip
 
 
-@cache
-def plan(M, N, K, programs, is_in_lines):
-    """(Columns of a tile, the grid, the numbers and the constants of the kernel): computed once for a shape."""
-    (rows, columns), whole = soonest(TILES, M, N, programs, is_in_lines)
-    *_, stages, group_m, registers = TILES[rows, columns]
-    tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
-    grid = (min(programs, tiles[0] * tiles[1]) if whole is None else programs,)
-    return columns, grid, (*tiles, whole, triton.cdiv(K, 64)), (rows // 64, stages, group_m, registers)
-
-
 def setup(a, b):
     return {"programs": torch.cuda.get_device_properties(a.device).multi_processor_count}
 
@@ -188,5 +177,6 @@ def run(a, b, programs):
     b_block = (columns, 64) if b_is_transposed else (64, columns)
     constants = a_is_transposed, b_is_transposed, *constants
     key = M, N, K, a.stride(), b.stride(), a.dtype, a.device, constants
-    launch(matmul_kernel, grid, key, blocks(a, 64, 64), blocks(b, *b_block), *out, *numbers, *constants, num_warps=4)
+    arguments = blocks(a, 64, 64), blocks(b, *b_block), *out, *numbers, *constants
+    launch(matmul_kernel, grid, *arguments, key=key, num_warps=4)
     return c

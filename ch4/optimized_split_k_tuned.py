@@ -22,6 +22,7 @@ import torch
 import triton
 import triton.language as tl
 from alignment import assume_multiple, odd, unit
+from launches import launch
 from split_k_reduce import add_up
 
 VERSUS = "split"
@@ -121,7 +122,7 @@ def run(x, w_b, overlap):
         partials = torch.empty(splits, M, N, device=x.device) if splits > 1 else c
         strides = *x.stride(), *w_b.stride()
         config = {**config, "UNIT": unit(x, N, K, *strides), "ODD": odd(x, *strides), "OVERLAP": overlap}
-        matmul_kernel[(tiles * splits,)](x, w_b, partials, M, N, K, k_per_split, *strides, **config)
+        launch(matmul_kernel, (tiles * splits,), x, w_b, partials, M, N, K, k_per_split, *strides, **config)
         if splits > 1:
             add_up(partials, c, overlap)
     return c

@@ -1,6 +1,7 @@
 """Every pair of every chapter, found by itself: versions differ in the lesson alone, and both are right."""
 
 import ast
+import inspect
 import re
 import sys
 from dataclasses import replace
@@ -205,13 +206,48 @@ def test_both_versions_agree_with_the_oracle_at_odd_sizes(number, version, part)
         assert has_gpu() or "triton" not in version.imports or "interpreter" in reason_of(row)
 
 
-# torch.compile as a library: a helper that several chapters have
+# Helpers that several chapters have
 
 
-def test_chapters_compile_a_library_alike():
+@pytest.mark.parametrize("name", ["compiled.py", "launches.py"])
+def test_chapters_share_a_text(name):
     """A chapter imports from itself alone, so that the text stands in each."""
-    texts = {path.read_text(encoding="utf-8") for path in ROOT.glob("ch[0-9]*/compiled.py")}
-    assert len(texts) == 1
+    files = list(ROOT.glob(f"ch[0-9]*/{name}"))
+    assert len(files) > 1
+    assert len({path.read_text(encoding="utf-8") for path in files}) == 1
+
+
+class Kernel:
+    """A kernel f(x, n, SIZE, FAST=True) that is compiled when it is launched, as Triton's are."""
+
+    params = (
+        SimpleNamespace(name="x", default=inspect.Parameter.empty),
+        SimpleNamespace(name="n", default=inspect.Parameter.empty),
+        SimpleNamespace(name="SIZE", default=inspect.Parameter.empty),
+        SimpleNamespace(name="FAST", default=True),
+    )
+
+    def __init__(self):
+        self.compiled, self.kept = [], []
+
+    def __getitem__(self, grid):
+        def launch(*arguments, **options):
+            self.compiled.append((grid, arguments, options))
+            return {(7, 1, 1): lambda *arguments: self.kept.append(arguments)}
+
+        return launch
+
+
+def test_a_kernel_is_compiled_once_for_each_kind_of_arguments():
+    module, kernel, x = load(ROOT / "ch4/launches.py"), Kernel(), torch.zeros(9)
+    module.CompiledKernel = dict  # as what `Kernel` gives
+    for n, tensor, size in [(3, x, 8), (3, x[4:], 8), (4, x, 8), (3, x[1:], 8), (3, x.int(), 8), (3, x, 16)]:
+        module.launch(kernel, (7,), tensor, n, SIZE=size, num_warps=1)
+    assert [(len(arguments[0]), arguments[1], options["SIZE"]) for _, arguments, options in kernel.compiled] == [
+        (9, 3, 8), (9, 4, 8), (8, 3, 8), (9, 3, 8), (9, 3, 16),
+    ]  # fmt: skip
+    ((tensor, *rest),) = kernel.kept  # of x[4:], which is aligned as x is
+    assert (len(tensor), rest) == (5, [3, 8, True])
 
 
 @pytest.fixture
