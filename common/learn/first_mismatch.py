@@ -11,6 +11,7 @@ from common.traffic import Access
 
 NEAR = 1e-4  # float32 sums in another order
 SMALL = 0.05  # of the largest right number: below it an error is one of rounding, or of a formula that is nearly right
+OVERFLOW = "Infinity on the way makes this: the exponential of a large number"
 ENOUGH = 16  # wrong values that belong to other elements: one of them may be equal by chance
 
 
@@ -74,7 +75,7 @@ def _arithmetic(got: torch.Tensor, right: torch.Tensor, want: torch.Tensor) -> s
     """What the wrong values look like where each stands in its place."""
     if right.isfinite().all() and not got.isfinite().any():
         half = ", or a number above 65,504 that is rounded to float16" * (got.dtype == torch.float16)
-        return f"Infinity on the way makes this: the exponential of a large number{half}"
+        return f"{OVERFLOW}{half}"
     error, largest = (got.double() - right).abs().max(), want.abs().nan_to_num(posinf=0.0).max()
     if error <= SMALL * largest:
         near = f"All are near (off by at most {float(error / largest):.1g} of the largest number)"
