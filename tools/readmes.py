@@ -21,7 +21,7 @@ from common.show import quoted_figures, second_gpu_page, summary
 from common.show.formats import binary
 from common.show.layout import markdown_table
 from common.show.tables import NOTHING, link, origin
-from tools import answers_page, counter_page, counts_page, recorded_pages, refusals
+from tools import answers_page, counter_page, counts_page, minutes, recorded_pages, refusals
 from tools.calibration import calibration_page as calibrations
 from tools.calibration import checks
 from tools.calibration.findings import FILE, PAIRS
@@ -31,6 +31,8 @@ MARKER = "<!-- results of {} from recorded/: make readme -->"
 HARDWARE = "<!-- hardware from recorded/: make readme -->"
 MEMORY = "<!-- peak memory of {} from recorded/: make readme -->"
 CALIBRATION = "<!-- calibration from recorded/: make readme -->"
+MINUTES = "<!-- minutes of notebooks and exercises: make readme -->"
+TWO_HOURS = "<!-- two hours: make readme -->"
 WAYS_OUT = "<!-- ways out from common/show/ways_out.py: make readme -->"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 END, PAIRS_END = "<!-- end of results -->", "<!-- end of pairs -->"
@@ -44,6 +46,8 @@ def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
         WAYS_OUT: refusals.markdown,
+        MINUTES: minutes.table,
+        TWO_HOURS: minutes.two_hours,
         HARDWARE: lambda: sheet_text.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
             checks.FORMAT.load_all(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
@@ -145,6 +149,7 @@ def run(args: Namespace) -> int:
         path.unlink()
         print(f"removed: {path.relative_to(ROOT)}")
     texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in [*readmes(), CONTRIBUTING]}
+    texts |= {path: minutes.notebook_text(path) for path in minutes.NOTEBOOKS.glob("*.ipynb")}
     if not useless + [path for path, text in texts.items() if _write_changed(path, text)]:
         print("nothing changed")
     for problem in problems.values():
