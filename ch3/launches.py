@@ -1,8 +1,12 @@
 """Launches without Triton's time on the host. Chapters 3 and 4 have one text: a chapter can be copied alone."""
 
+from functools import cache
+
 import torch
+import triton
 from triton.compiler import CompiledKernel
 
+cdiv, next_power_of_2 = cache(triton.cdiv), cache(triton.next_power_of_2)  # Triton's take 5 us a call: many for a plan
 _kept = {}  # what Triton compiled for -> (the compiled kernel, the constants that were given by name)
 
 

@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from launches import launch
+from launches import cdiv, launch, next_power_of_2
 from reduction_ops import EMPTY, alone, finish
 
 SMS = 128  # of most large GPUs, nearly
@@ -38,12 +38,12 @@ def held_columns_kernel(
 
 def held_rows(op, x, scale, dtype, overlap=False):
     """Over the rows: a program holds all rows of a few columns. overlap: it may start before the last launch ends."""
-    (n_rows, n_cols), block_m = x.shape, triton.next_power_of_2(max(len(x), 1))
+    (n_rows, n_cols), block_m = x.shape, next_power_of_2(max(len(x), 1))
     few = n_rows <= 256
     least = min(max(1024 // block_m, 8 if few else 4), 128)
     most = min(max(16384 // block_m, 16), 32768 // block_m, 1024)  # with 8 or 16 warps, 64 elements a lane
-    block_n = min(max(triton.next_power_of_2(n_cols) // (8 * SMS if few else SMS), least), most)
-    programs = triton.cdiv(n_cols, block_n)
+    block_n = min(max(next_power_of_2(n_cols) // (8 * SMS if few else SMS), least), most)
+    programs = cdiv(n_cols, block_n)
     # Warps hide the time of loads, but wait for each other at the end: many only where there are few programs
     warps = min(max(block_m * block_n // (512 if programs <= 2 * SMS else 2048), 4), 16)
     out = torch.empty(n_cols, dtype=dtype, device=x.device)
@@ -55,13 +55,13 @@ def held_rows(op, x, scale, dtype, overlap=False):
 
 def held_columns(op, x, scale, dtype):
     """Over the columns. A program holds a row, or several short ones where there are many."""
-    out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
-    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so that a program has 384 elements or more, but
-    rows = min(rows, max(triton.next_power_of_2(len(x)) // (4 * SMS), 1))  # no fewer programs than two to four an SM
+    out, block = torch.empty(len(x), dtype=dtype, device=x.device), next_power_of_2(x.shape[1])
+    rows = next_power_of_2(cdiv(384, x.shape[1]))  # so that a program has 384 elements or more, but
+    rows = min(rows, max(next_power_of_2(len(x)) // (4 * SMS), 1))  # no fewer programs than two to four an SM
     # Bytes of a row. Logsumexp's warps wait for each other twice, so it has fewer: one for 512 elements of float32, or
     # for 2048 of 16 bits, as measured on an H200
     a_warp = 8192 // x.element_size() if op == "logsumexp" else 1024
     warps = min(max(block * x.element_size() // a_warp, 1), 16)
-    grid, constants = (triton.cdiv(len(x), rows),), (op, rows, block)
+    grid, constants = (cdiv(len(x), rows),), (op, rows, block)
     launch(held_columns_kernel, grid, x, out, *x.shape, scale, EMPTY[op][1], *constants, num_warps=warps)
     return out

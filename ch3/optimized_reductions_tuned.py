@@ -26,7 +26,7 @@ rows of 512 x 512?
 import torch
 import triton
 import triton.language as tl
-from launches import launch
+from launches import cdiv, launch, next_power_of_2
 from one_launch_reduction import HELD, SMS, held_columns, held_rows
 from reduction_ops import AXES, EMPTY, finish, take
 from row_reduction import early, over_columns
@@ -77,9 +77,9 @@ def over_rows_kernel(
 
 
 def over_rows(op, x, scale, dtype, stripe, unroll=8, group=1, overlap=False, after=False):
-    stripes, block = max(triton.cdiv(len(x) // group, stripe), 1), BLOCK // x.element_size()
+    stripes, block = max(cdiv(len(x) // group, stripe), 1), BLOCK // x.element_size()
     out = torch.empty(stripes * group, x.shape[1], dtype=dtype, device=x.device)
-    grid = (stripes * triton.cdiv(group * x.shape[1], block),)
+    grid = (stripes * cdiv(group * x.shape[1], block),)
     evict = "evict_first" if x.nbytes > LARGE // x.element_size() else ""
     pdl = early(overlap, after)  # after: another launch, with which it overlaps
     constants = op, stripe, block, unroll, group, evict
@@ -93,21 +93,21 @@ def reduced(op, x, axis, dtype, overlap=False):
     if axis == 1:
         if 0 < columns <= HELD:
             return held_columns(op, x, scale, dtype)
-        pieces = min(PROGRAMS // max(rows, 1), triton.cdiv(columns, 2048)) if columns > HELD else 1
+        pieces = min(PROGRAMS // max(rows, 1), cdiv(columns, 2048)) if columns > HELD else 1
         if pieces > 1:  # a row of few and long ones is shared by several programs
             x = over_columns(op, x, 1.0, torch.float32, pieces, odd and rows == 1, overlap).view(rows, pieces)
         return over_columns(op, x, scale, dtype, 1, overlap=overlap and pieces > 1, after=True)
     if 16 < rows <= 256 and not odd and columns * x.element_size() in WIDE:
-        return over_rows(op, x, scale, dtype, triton.next_power_of_2(rows))[0]
+        return over_rows(op, x, scale, dtype, next_power_of_2(rows))[0]
     after = False  # no launch before this one
     while len(x) > (256 if len(x) * x.numel() > SMALL else 4096):
         block = BLOCK // x.element_size()
         group = 16 // x.element_size() if odd else 1  # rows of any length: so many end at a multiple of 16 bytes
         while group * columns < 4 * block and len(x) >= 32 * group:
             group *= 2
-        stripes = max(4 * PROGRAMS // max(triton.cdiv(group * columns, block), 1), 1)
+        stripes = max(4 * PROGRAMS // max(cdiv(group * columns, block), 1), 1)
         unroll = 16 if group > 1 else 8
-        stripe = max(triton.next_power_of_2(triton.cdiv(len(x) // group, stripes)), unroll)
+        stripe = max(next_power_of_2(cdiv(len(x) // group, stripes)), unroll)
         x = over_rows(op, x, 1.0, torch.float32, stripe, unroll, group, overlap, after)
         after = overlap
     return held_rows(op, x, scale, dtype, after)

@@ -21,7 +21,7 @@ Predict: at 8192 columns, is it faster than `split`, as fast, or slower: in floa
 import torch
 import triton
 import triton.language as tl
-from launches import launch
+from launches import cdiv, launch, next_power_of_2
 from partial_sums import add_kernel
 
 VERSUS = "split"
@@ -97,7 +97,7 @@ def shared_kernel(
 
 def rows_layout(x, columns):
     """Of programs that have whole rows: how many, elements of a block, warps, rows in flight."""
-    rows, block = len(x), triton.next_power_of_2(columns)
+    rows, block = len(x), next_power_of_2(columns)
     warps = min(max(block // (32 * ELEMENTS), 1), 32)
     gpu = None if x.is_cpu else torch.cuda.get_device_properties(x.device)
     sms, shared = (gpu.multi_processor_count, gpu.shared_memory_per_multiprocessor) if gpu else (2, 0)
@@ -109,8 +109,8 @@ def rows_layout(x, columns):
 
 def shared_layout(x, columns):
     """Of programs that share rows: how many for a part, elements of a block, warps, parts."""
-    block = min(triton.next_power_of_2(columns), WIDEST)
-    parts = triton.cdiv(columns, block)
+    block = min(next_power_of_2(columns), WIDEST)
+    parts = cdiv(columns, block)
     warps = min(max(block // (32 * SHARED_ELEMENTS), 1), 32)
     sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
     return min(len(x), max(sms * (WIDEST // block) // parts, 1)), block, warps, parts
@@ -136,6 +136,6 @@ def run(x, w_weight, rstd, dy):
         options = {"BLOCK": block, "STAGES": more, "num_warps": warps, "maxnreg": registers}
         launch(rows_kernel, (programs,), *tensors, rows, columns, **options)
     if programs > 1:
-        grid, tile = (triton.cdiv(columns, 16), 1), {"ROWS": 256, "COLUMNS": 16}
+        grid, tile = (cdiv(columns, 16), 1), {"ROWS": 256, "COLUMNS": 16}
         launch(add_kernel, grid, sums, dweight, programs, columns, **tile, num_warps=8)
     return dx, dweight

@@ -17,7 +17,7 @@ Predict: at 256 columns, is it faster than `registers`, and at 1024?
 import torch
 import triton
 import triton.language as tl
-from launches import launch
+from launches import cdiv, launch, next_power_of_2
 
 VERSUS = "cached"
 ELEMENTS = 32  # a thread's, of y and as many of dy: 16 loads of 16 bytes in flight
@@ -46,9 +46,9 @@ def run(y, dy):
     y, dy = y.contiguous(), dy.contiguous()
     dx, (rows, columns) = torch.empty_like(y), y.shape
     if y.numel():
-        block = triton.next_power_of_2(columns)
+        block = next_power_of_2(columns)
         rows_at_once, warps = max(32 * ELEMENTS // block, 1), min(max(block // (32 * ELEMENTS), 1), 32)
-        grid = (triton.cdiv(rows, rows_at_once),)
+        grid = (cdiv(rows, rows_at_once),)
         sizes = rows, columns, rows_at_once, block
         launch(softmax_backward_kernel, grid, y, dy, dx, *sizes, num_warps=warps)
     return dx

@@ -26,7 +26,7 @@ Predict: at which of these shapes does the rule not matter much, since two kerne
 import torch
 import triton
 import triton.language as tl
-from launches import launch
+from launches import cdiv, launch, next_power_of_2
 
 VERSUS = "split"
 WARPS = 32  # at most: one program then fills an SM
@@ -114,11 +114,11 @@ def shared_kernel(
 
 def share(x, y, overlap):
     rows, columns = x.shape
-    piece = min(max(triton.next_power_of_2(triton.cdiv(columns, PIECES)), PIECE), LARGEST)
-    pieces, warps = triton.cdiv(columns, piece), piece // 512  # 16 elements a thread
+    piece = min(max(next_power_of_2(cdiv(columns, PIECES)), PIECE), LARGEST)
+    pieces, warps = cdiv(columns, piece), piece // 512  # 16 elements a thread
     maxima, sums = torch.empty(2, rows * pieces, device=x.device)
     launch(pieces_kernel, (rows * pieces,), x, maxima, sums, columns, pieces, piece, overlap, num_warps=warps)
-    block = triton.next_power_of_2(pieces)
+    block = next_power_of_2(pieces)
     pdl = {"launch_pdl": True} if overlap else {}
     constants, options = (piece, block, overlap), {"num_warps": warps, **pdl}
     launch(shared_kernel, (rows * pieces,), x, maxima, sums, y, columns, pieces, *constants, **options)
@@ -134,14 +134,14 @@ def run(x, overlap, sms):
     y, (rows, columns) = torch.empty_like(x), x.shape
     if not y.numel():
         return y
-    block, held = triton.next_power_of_2(columns), WARPS * 32 * ELEMENTS
+    block, held = next_power_of_2(columns), WARPS * 32 * ELEMENTS
     if columns > 8192 and rows <= sms // 4:
         share(x, y, overlap)
     elif columns > held:
         vector = 16 // x.element_size()
         launch(held_kernel, (rows,), x, y, columns, HELD=held, BLOCK=held // 2, VECTOR=vector, num_warps=WARPS)
     else:
-        rows_at_once = triton.next_power_of_2(triton.cdiv(24 * ELEMENTS, columns))  # 12 elements a thread, or more
-        warps, grid = min(max(block // (32 * ELEMENTS), 1), WARPS), (triton.cdiv(rows, rows_at_once),)
+        rows_at_once = next_power_of_2(cdiv(24 * ELEMENTS, columns))  # 12 elements a thread, or more
+        warps, grid = min(max(block // (32 * ELEMENTS), 1), WARPS), (cdiv(rows, rows_at_once),)
         launch(rows_kernel, grid, x, y, rows, columns, ROWS=rows_at_once, BLOCK=block, num_warps=warps)
     return y

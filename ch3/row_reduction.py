@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from launches import launch
+from launches import launch, next_power_of_2
 from one_launch_reduction import SMS
 from reduction_ops import EMPTY, finish, take
 
@@ -46,7 +46,7 @@ def over_columns(op, x, scale, dtype, pieces, peel=False, overlap=False, after=F
     out = torch.empty(len(x) * pieces, dtype=dtype, device=x.device)
     warps = 4
     if len(out) <= SMS:  # nothing else hides the time of a load: as few loads in sequence as possible
-        warps = min(max(triton.next_power_of_2(x.shape[1]) // 256, warps), 32)
+        warps = min(max(next_power_of_2(x.shape[1]) // 256, warps), 32)
     constants, options = (op, pieces, 256 * warps, peel), {"num_warps": warps, **early(overlap, after)}
     launch(over_columns_kernel, (len(out),), x, out, x.shape[1], scale, *EMPTY[op], *constants, **options)
     return out

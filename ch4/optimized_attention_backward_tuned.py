@@ -21,7 +21,6 @@ Predict: which of the two is the limit then?
 import attention_common
 import launches
 import torch
-import triton
 from attention_tiles import plan
 from forward import row_products, row_sums
 from hopper import barrier, barriers, fence_async_shared, flat, tiles, tma_add
@@ -175,7 +174,7 @@ def run(q, k, v, do, causal, shape, turns_of):
     dq, dk, dv = torch.zeros_like(q, dtype=torch.float32), torch.empty_like(k), torch.empty_like(v)
     block_n, warps, registers = KEYS[64 if d <= 64 else 128]
     launches.launch(
-        backward_kernel, (triton.cdiv(n, block_n), batch * heads),
+        backward_kernel, (launches.cdiv(n, block_n), batch * heads),
         tiles(q, 64), tiles(k, block_n), tiles(v, block_n), tiles(do, 64), flat(lse), flat(row_products(o, do, padded)),
         tiles(dq, 64), tiles(dk, block_n), tiles(dv, block_n), n, padded, scale * LOG2_E, scale,
         CAUSAL=causal, WARPS=warps, num_warps=warps, maxnreg=registers, key=(q.shape, q.dtype, q.device, scale),

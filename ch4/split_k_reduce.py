@@ -8,7 +8,7 @@ from functools import cache
 import torch
 import triton
 import triton.language as tl
-from launches import launch
+from launches import cdiv, launch, next_power_of_2
 
 SMS = 128  # of a large GPU, nearly
 LARGE = {  # tiles where there are so many that two programs for each SM share them
@@ -39,14 +39,14 @@ def add_kernel(partials_ptr, c_ptr, size, splits, BLOCK: tl.constexpr, ROWS: tl.
 
 def add_up(partials, c, overlap):
     """partials[i], float32, added up over i into c. overlap: the kernel that writes them lets this one come early."""
-    rows = max(min(triton.next_power_of_2(len(partials)), 256), 16)
+    rows = max(min(next_power_of_2(len(partials)), 256), 16)
     block = 4096 // rows  # 8 loads of 16 bytes a thread
-    grid, options = (triton.cdiv(c.numel(), block),), {"num_warps": 4, "launch_pdl": overlap}
+    grid, options = (cdiv(c.numel(), block),), {"num_warps": 4, "launch_pdl": overlap}
     launch(add_kernel, grid, partials, c, c.numel(), len(partials), BLOCK=block, ROWS=rows, OVERLAP=overlap, **options)
 
 
 def tiles_of(config, M, N):
-    return triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+    return cdiv(M, config["BLOCK_M"]) * cdiv(N, config["BLOCK_N"])
 
 
 @cache
@@ -60,6 +60,6 @@ def split(products, M, N, K, dtype, odd):
     config, programs = large, 2 * SMS
     if tiles < MANY or 4 * tiles >= 1.5 * fine:  # or large ones, of four small ones each, reach far beyond the edges
         config, programs, tiles = small, 4 * SMS, fine
-    steps = triton.cdiv(K, config["BLOCK_K"])
+    steps = cdiv(K, config["BLOCK_K"])
     splits = min(programs // max(tiles, 1), steps)
-    return (config, triton.cdiv(steps, triton.cdiv(steps, splits))) if splits > 1 else (None, 1)
+    return (config, cdiv(steps, cdiv(steps, splits))) if splits > 1 else (None, 1)

@@ -60,6 +60,8 @@ def _what(error: BaseException, line: str) -> str:
     text = lines[-1]
     if "not iterable" in text and (match := INDEXED.search(line)):
         return f"a pointer has no elements to index: write tl.load({match[1]} + {match[2]})"
+    if text == "AssertionError" and ".dot(" in line:
+        return "the third argument of tl.dot must have the type of its answer: float32, unless out_dtype says otherwise"
     return _advice(text)
 
 

@@ -30,11 +30,8 @@ def star(x):
     return total
 
 
-def ring(x):
-    """The ring of section 2: p - 1 steps in which sums grow, and p - 1 in which whole sums go around.
-
-    In each step a process sends one part of n / p numbers. (Its code is what exercise ch6/ring asks for.)
-    """
+# `ring` is the ring of section 2: p - 1 steps in which sums grow, and p - 1 in which whole sums go around. In each step
+# a process sends one part of n / p numbers. (Its code is what exercise ch6/ring asks for.)
 
 
 def doubling(x):
