@@ -8,7 +8,7 @@ LESSON = $(firstword $(wildcard notebooks/ch$(patsubst ch%,%,$(or $(CHAPTER),1))
 NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 # one thread each: of two processes on two cores, two threads each would wait for each other
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
-ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration tests/liars/test_on_gpu.py
+ALONE := $(PY) -m pytest -p no:nbval tests/engine/test_times.py tests/calibration tests/liars/test_on_gpu.py
 
 ifneq ($(filter lab,$(MAKECMDGOALS)),)  # before anything is installed
 ifeq ($(LESSON),)

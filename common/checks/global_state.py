@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import cache, partial
 from inspect import isfunction
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,17 @@ def _set_pools(values: list[int]) -> None:
 
 
 def _variables() -> dict[str, str]:
+    """Those that no library writes. Decoded only if one has changed: a run asks thousands of times."""
+    raw: dict[Any, Any] = getattr(os.environ, "_data", {})
+    if not raw or raw != _decoded[0]:
+        _decoded[:] = dict(raw), _decode()
+    return _decoded[1]
+
+
+_decoded: list[dict[Any, Any]] = [{}, {}]  # the variables as the system has them, and what `_decode` made of them
+
+
+def _decode() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(_LIBRARY_VARIABLES)}
 
 
@@ -96,10 +108,10 @@ SETTINGS: dict[str, Setting] = {
 }  # fmt: skip
 
 
-def judging_functions() -> list[tuple[dict[str, Any], str, Any]]:
-    """(A module's names, one of them, the function): all functions that decide whether an answer is right."""
+def judging_functions() -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """(A module's names, its functions by name): all functions that decide whether an answer is right."""
     modules = [vars(module) for name, module in [*sys.modules.items()] if name.startswith(JUDGES)]
-    return [(names, name, value) for names in modules for name, value in names.items() if isfunction(value)]
+    return [(names, {name: value for name, value in names.items() if isfunction(value)}) for names in modules]
 
 
 class GlobalState:
@@ -123,10 +135,11 @@ class GlobalState:
             elif after != before:
                 changes.append(f"{name} {_change_text(before, after)}")
                 write(*before) if isinstance(before, tuple) else write(before)
-        for names, name, function in self._functions:
-            if names.get(name) is not function:
-                changes.append(f"the harness's own {name}")
-                names[name] = function
+        for names, functions in self._functions:
+            if all(map(is_, map(names.get, functions), functions.values())):  # the usual case, without a loop
+                continue
+            changes += [f"the harness's own {name}" for name in functions if names.get(name) is not functions[name]]
+            names.update(functions)
         return ", ".join(changes)
 
 

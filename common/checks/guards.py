@@ -106,7 +106,7 @@ def children() -> set[int]:
         return {child.pid for child in psutil.Process().children()}
     pids: set[int] = set()
     for task in os.listdir(tasks):
-        with suppress(OSError), open(f"{tasks}/{task}/children") as file:  # that thread may have ended
+        with suppress(OSError), open(f"{tasks}/{task}/children", "rb", 0) as file:  # that thread may have ended
             pids.update(map(int, file.read().split()))
     return pids
 

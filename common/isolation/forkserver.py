@@ -21,9 +21,10 @@ from common.isolation import interrupt
 CACHES = {"TRITON_CACHE_DIR": ".triton/cache", "CUPY_CACHE_DIR": ".cupy/kernel_cache"}  # variable, place below home
 PLACES = ("_DIR", "_HOME", "_PATH")  # ends of the variables that say where something is
 FEWEST_FILES = 64  # open files: with fewer the forkserver dies in the middle of a message
-# not Triton: in a child for its interpreter it is imported anew
-PRELOADED = {"cpu": ["torch", "common.engine.run_alone"]}
-PRELOADED["triton"] = [*PRELOADED["cpu"], "triton.experimental.gluon", "common.xray.compilers"]
+# Also what shapes without values need of torch (with sympy) and a median of NumPy: half a second of each child.
+# Not Triton: in a child for its interpreter it is imported anew.
+PRELOADED = {"cpu": ["torch", "torch.fx.experimental.symbolic_shapes", "numpy.ma", "common.engine.run_alone"]}
+PRELOADED["triton"] = [*PRELOADED["cpu"], "common.isolation.preloaded_triton", "common.xray.compilers"]
 PRELOADED["cuda"] = [*PRELOADED["triton"], "common.isolation.preloaded_compilers"]
 VARIABLES = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",  # otherwise torch.compile leaves a pool of processes behind

@@ -15,20 +15,6 @@ import pytest
 import torch
 from samples import refused, wait_until
 
-from common.calibration import calibrate, calibration_page, known_times, trials
-from common.calibration.checks import FORMAT, contradiction, judge, own_cost
-from common.calibration.findings import (
-    FILE,
-    PAIRS,
-    SCHEMA,
-    Findings,
-    KnownTimes,
-    Run,
-    Spin,
-    VariantResult,
-    keep,
-    to_json,
-)
 from common.engine import runner
 from common.engine.runner import has_failed, run_pairs
 from common.machine.device import describe
@@ -40,6 +26,20 @@ from common.record.outcome import Cause
 from common.record.result import Record
 from common.show import tables
 from tools.__main__ import main
+from tools.calibration import calibrate, calibration_page, known_times, trials
+from tools.calibration.checks import FORMAT, contradiction, judge, own_cost
+from tools.calibration.findings import (
+    FILE,
+    PAIRS,
+    SCHEMA,
+    Findings,
+    KnownTimes,
+    Run,
+    Spin,
+    VariantResult,
+    keep,
+    to_json,
+)
 
 # Planted data: 200 runs of a harness that is right, and of one with a fault
 
@@ -188,34 +188,30 @@ def test_what_is_kept_is_what_is_read(tmp_path):
     assert len(path.read_text().splitlines()) > 2 * RUNS  # a line a run, for whoever compares two versions
 
 
-def edited(change):
-    data = json.loads(to_json(sound(planted(3))))
-    change(data)
-    return json.dumps(data)
-
-
 def say(run, version, **changes):
     return lambda data: data["runs"]["quiet"][run]["said"][version].update(changes)
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("change", "complaint"),
     [
-        (edited(say(0, "copy", verdict="same")), r"quiet run 0, copy: same, but its interval says faster"),
-        (edited(say(0, "copy", ratio=1.0, low=0.99, high=1.01, verdict="same")), r"3 \(1.5%\), but .* give 2 \(1.0%\)"),
-        (edited(lambda data: data["copies"].append(1.2)), r"a copy reaches"),
-        (edited(lambda data: data["repetitions"].update(plus_5=110)), r"planted|interval"),
-        (edited(lambda data: data["checks"].pop()), r"not a calibration \(ValueError"),
-        (edited(lambda data: data["checks"][0].update(passed=False)), EQUAL),
-        (edited(lambda data: data.pop("runs")), r"not a calibration \(.*`runs`"),
-        (edited(lambda data: data["known"].update(spins=3)), r"not a calibration \(Expected `array`, got `int`"),
-        (edited(lambda data: data.update(schema=2)), r"an older version .*: measure again, or `git checkout .* FILE`$"),
+        (say(0, "copy", verdict="same"), r"quiet run 0, copy: same, but its interval says faster"),
+        (say(0, "copy", ratio=1.0, low=0.99, high=1.01, verdict="same"), r"3 \(1.5%\), but .* give 2 \(1.0%\)"),
+        (lambda data: data["copies"].append(1.2), r"a copy reaches"),
+        (lambda data: data["repetitions"].update(plus_5=110), r"planted|interval"),
+        (lambda data: data["checks"].pop(), r"not a calibration \(ValueError"),
+        (lambda data: data["checks"][0].update(passed=False), EQUAL),
+        (lambda data: data.pop("runs"), r"not a calibration \(.*`runs`"),
+        (lambda data: data["known"].update(spins=3), r"not a calibration \(Expected `array`, got `int`"),
+        (lambda data: data.update(schema=2), r"an older version .*: measure again, or `git checkout .* FILE`$"),
     ],
     ids=str.split("verdict ratio copies repetitions fewer_checks passed no_runs spins schema"),
 )  # fmt: skip
-def test_a_file_whose_figures_do_not_follow_is_refused_in_one_line(text, complaint, tmp_path):
+def test_a_file_whose_figures_do_not_follow_is_refused_in_one_line(change, complaint, tmp_path):
     path = tmp_path / "calibration.json"
-    path.write_text(text)
+    data = json.loads(to_json(sound(planted(3))))
+    change(data)
+    path.write_text(json.dumps(data))
     with refused(complaint, f"{path}: ", RecordError):
         FORMAT.load(path)
 

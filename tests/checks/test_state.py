@@ -6,6 +6,7 @@ import pytest
 import torch
 from liars import state
 
+import common.engine.reference  # noqa: F401  which one of them changes
 from common.checks.global_state import GlobalState, _switches
 
 LIARS = {**state.FAMILIES["leaves_settings"], **state.LEAVES_SWITCHES}

@@ -317,9 +317,9 @@ LEAVES_SETTINGS = {
         )
         for kind in ("cpu", "cuda")
     },
-    "deterministic": leaves(
-        "deterministic_algorithms", "torch.are_deterministic_algorithms_enabled()",
-        "torch.use_deterministic_algorithms({})", "True",
+    "deterministic": leaves(  # by the function for which torch does not import its compiler
+        "deterministic_algorithms", "torch.get_deterministic_debug_mode()",
+        "torch.set_deterministic_debug_mode({})", "2",
     ),
     "tf32": leaves(
         TF32, "torch.get_float32_matmul_precision()", "torch.set_float32_matmul_precision({})", '"high"'

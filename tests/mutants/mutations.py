@@ -66,7 +66,7 @@ def mutations(exercise: Exercise) -> dict[str, str]:
         before, is_number = ast.unparse(node), isinstance(node, ast.Constant)
         _change(node, kind)
         name = f"{before} -> {ast.unparse(node)}{f' in {lines[node.lineno - 1]}' * is_number}"
-        changed = ast.unparse(ast.fix_missing_locations(mutant))
+        changed = ast.unparse(mutant)
         if before != ast.unparse(node) and changed not in found.values():
             while name in found:  # the same change elsewhere
                 name += ", again"

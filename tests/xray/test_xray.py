@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +18,7 @@ from common.xray.sass import INSTRUCTION, anatomy, dissect, stack_bytes
 from common.xray.xray_tables import differences, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
-SAMPLE = ("coalescing", "bank_conflicts", "tensor_cores", "reductions", "tile_size", "layer")  # of every chapter
+SAMPLE = ("coalescing", "bank_conflicts", "tensor_cores", "dropout", "tile_size", "layer")  # of every chapter
 
 
 def pairs_with_kernels():
@@ -86,7 +87,7 @@ def test_only_adjacent_lanes_at_known_addresses_let_triton_move_16_bytes_at_once
 @pytest.mark.parametrize("size", ["check/tuned/groups/fp16", "check/sum/all"])
 def test_rows_of_odd_length_are_summed_16_bytes_at_a_time(size):
     (pair,) = discover(ROOT / "ch3", "reductions")
-    baseline, *_, tuned = xray(pair, ["sm_90"], size)
+    baseline, tuned = xray(replace(pair, variants=pair.variants[-1:]), ["sm_90"], size)
     assert baseline.kernels[0].widest("global loads") < 128 == tuned.kernels[0].widest("global loads")
 
 
@@ -129,8 +130,11 @@ def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once():
 
 @pytest.mark.parametrize(
     ("files", "content", "hint"),
-    [("[!_]*.json", b"", True), ("[!_]*.json", b"{}", True), ("*.cubin", b"", False), ("*.txt", b"", False)],
-)
+    [
+        ("[!_]*.json", b"", True), ("*.cubin", b"", False),
+        *(pytest.param(*more, marks=pytest.mark.rest) for more in (("[!_]*.json", b"{}", True), ("*.txt", b"", False))),
+    ],
+)  # fmt: skip
 def test_a_damaged_cache_changes_nothing_and_its_folder_is_named(files, content, hint, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     path, size = ROOT / "ch1/optimized_coalescing_wide.py", {"n": 256}
