@@ -15,7 +15,7 @@ PREDICTION, CELL = 1.0, 0.2  # minutes: for an answer, and to run a cell and loo
 STEP = 5  # minutes: nothing is known more exactly
 SHOWS = ("nb.learn.show(", "nb.learn.check(")  # exercises have minutes of their own
 STATED = re.compile(r"(?<=Allow )\d+")  # in the first cell of a notebook
-SECTION = re.compile(r"^## (\d+)\.", re.MULTILINE)
+SECTION = re.compile(r"^## (\d*)", re.MULTILINE)
 Stop = tuple[str, tuple[int, ...], tuple[str, ...]]  # a notebook, its sections, exercises
 TWO_HOURS: tuple[Stop, ...] = (
     ("ch0_triton", (1, 2, 3, 4), ("ch0/stride",)),
@@ -28,9 +28,8 @@ def of_notebook(path: Path, sections: tuple[int, ...] = ()) -> float:
     minutes, section = 0.0, 0
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         text, is_code = "".join(cell["source"]), cell["cell_type"] == "code"
-        if not is_code and text.startswith("## "):
-            found = SECTION.match(text)
-            section = int(found[1]) if found else 0
+        if not is_code and (headings := SECTION.findall(text)):
+            section = int(headings[-1] or 0)
         if text.startswith(SHOWS) or (sections and section not in sections):
             continue
         of_code = len(text.splitlines()) / LINES + CELL + PREDICTION * text.count("nb.predict(")

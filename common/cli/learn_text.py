@@ -52,7 +52,8 @@ def print_exercise(exercise: Exercise, file: str) -> None:
         if not question.endswith(": "):  # where only the specification tells what is asked
             print_wrapped(f"  {question}", console, "    ")
     if exercise.read:
-        print_wrapped(f"\n{exercise.read_first}", console)
+        console.print()
+        print_wrapped(exercise.read_first, console)
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 

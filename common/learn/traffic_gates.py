@@ -86,7 +86,7 @@ def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: G
     busiest = max(traffic.kernels, key=lambda kernel: kernel.read_sectors + kernel.written_sectors)
     if busiest.programs < wanted.get("programs", 0):
         text = f"{busiest.programs} program{'s' * (busiest.programs != 1)} ({busiest.name})"
-        why = "a GPU's SMs share no program. Which part of the work can another program do?"
+        why = "a program runs on one SM, and the others have nothing to do. How can more programs share the work?"
         return Gate("traffic", False, f"{text}, where at least {wanted['programs']} pass: {why}")
     if "sectors" in wanted and not variant.unit > 0:
         return Gate("traffic", False, "the least traffic is not known: `cost` of the solution has to name its bytes")

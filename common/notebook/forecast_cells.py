@@ -21,6 +21,7 @@ FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: somebody runs a notebook fo
 NAIVE = ROOT / "notebooks/forecaster.toml"
 WIDE = 1.2  # an interval whose ends are further apart than this factor holds many predictions
 NEAR = 1.25  # a figure within this factor of another says the same, for an explanation
+TIE = 1.02  # explanations that miss a figure by factors as near as this miss it alike
 BYTES = re.compile(r"\bbytes\b(?! in flight|')")  # in the name of a term: it is a ratio of bytes
 
 
@@ -122,14 +123,21 @@ def against(prediction: float, row: Row, terms: Mapping[str, float] | None = Non
 
 
 def _nearest_explanation(prediction: float, measured: float, terms: Mapping[str, float]) -> str:
-    def nearest(value: float) -> str:
-        return min(terms, key=lambda name: abs(math.log(terms[name] / value)))
+    def nearest(value: float) -> list[str]:
+        """The nearest explanation, and others that miss by the same."""
+        misses = {name: abs(math.log(terms[name] / value)) for name in terms}
+        least = min(misses.values()) + math.log(TIE)
+        return sorted((name for name in terms if misses[name] <= least), key=misses.__getitem__)
 
-    yours, best = nearest(prediction), nearest(measured)
+    def listed(names: list[str]) -> str:
+        text = " and ".join(f"{name} ({digits(terms[name])}x)" for name in names)
+        return text + ", which miss it alike" * (len(names) > 1)
+
+    yours, (best, *others) = nearest(prediction), nearest(measured)
     left = measured / terms[best]
-    parts = [f"nearest to the measured speedup: {best} ({digits(terms[best])}x)"]
-    if yours != best:
-        parts.append(f"nearest to yours: {yours} ({digits(terms[yours])}x)")
+    parts = [f"nearest to the measured speedup: {listed([best, *others])}"]
+    if yours != [best, *others]:
+        parts.append(f"nearest to yours: {listed(yours)}")
     text = "; ".join(parts)
     gives = f"The nearest explanation gives {digits(terms[best])}x"
     if left > NEAR:

@@ -92,8 +92,8 @@ def test_what_an_exercise_says_to_read_stands_before_it(exercise):
     assert exercise.read, "`read` names the sections and the pair that teach what is asked"
     for of, *words in map(str.split, exercise.read):
         if of == "pair":
-            kinds = ("_".join(["optimized", *words]), f"baseline_{words[0]}")
-            assert all((ROOT / exercise.chapter / f"{kind}.py").is_file() for kind in kinds), words
+            file = "_".join(["optimized" if words[1:] else "baseline", *words])
+            assert (ROOT / exercise.chapter / f"{file}.py").is_file(), words
         else:
             chapter = words[words.index("of") + 1] if "of" in words else exercise.chapter
             numbers = [int(word) for word in words if word.isdigit()]
@@ -107,7 +107,7 @@ def sections_before(chapter, shown):
         cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
         here = next((place for place, text in enumerate(cells) if f'nb.learn.show("{shown}")' in text), len(cells))
         if here < len(cells) or not shown.startswith(f"{chapter}/"):
-            found += [int(match[1]) for text in cells[:here] if (match := re.match(r"## (\d+)\.", text))]
+            found += map(int, re.findall(r"^## (\d+)\.", "\n".join(cells[:here]), re.MULTILINE))
     return found
 
 

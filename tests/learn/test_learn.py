@@ -93,7 +93,7 @@ def test_start_says_what_to_read_first(course, capsys):
     toml.write_text('read = ["section 4", "pair softmax registers"]\n' + toml.read_text())
     assert run("start", "two") == run("start", "one") == 0
     out = capsys.readouterr().out
-    assert out.count("Read first") == 1 and "Read first, in ch1: section 4; pair softmax registers.\n" in out
+    assert out.count("Read first") == 1 and "\n\nRead first, in ch1: section 4; pair softmax registers.\n" in out
 
 
 def test_start_without_an_id_stays_at_an_exercise_until_it_is_passed(course, capsys):

@@ -98,4 +98,6 @@ def test_the_term_that_was_missed_is_named():
     *_, near, text = nb.against(1.1, row, {"the bytes": 1.0}).splitlines()
     assert near == "nearest to the measured speedup: the bytes (1.00x)"
     assert text == "The nearest explanation gives 1.00x; a factor of 2.00 is still missing."
+    *_, tie = nb.against(2.0, row, {"the bytes": 1.0, "the sectors": 3.99}).splitlines()[:2]
+    assert tie == "nearest to the measured speedup: the sectors (3.99x) and the bytes (1.00x), which miss it alike"
     assert nb.against(5.0, row, {"the calls": 16.0}).endswith("gives 16.0x, 8.00 times too much.")
