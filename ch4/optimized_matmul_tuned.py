@@ -13,6 +13,9 @@ Idea: the same two roles, and for each of these cases a way of its own:
 Cost: it multiplies 16 bits, 64 rows and columns at least (else: torch's product).
 A step of 128 x 256 asks L2 for 384 lines of 128 bytes; for more if rows begin off lines. Kernels of cuBLAS in clusters
 fetch a block once for two SMs (multicast). Triton 3.6 cannot; in 3.7 no SM can tell the other that it has read a block.
+Where rows begin off lines, a wide tile is taken though its last wave is emptier: 6144 x 1536 x 3000 has 192 tiles of
+192 x 256, two waves that are full to 0.73. Of 192 x 128 three waves would be full to 0.97, but a step asks for 512
+lines where the wide tile asks for 640 and computes twice as much.
 Predict: 132 programs compute c of 8192^3 in waves of 132 tiles. How many waves do tiles of 128 x 256 take, and how many
 tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of them is faster, and by how many percent?
 """

@@ -15,9 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from common.calibration import RUNS
 from common.pairs.pair import ROOT
 from common.program import Parser, chapter_number, device_name, finish, status_of
+from tools.calibration import RUNS
 
 
 def above_zero(number: Callable[[str], float], what: str) -> Callable[[str], float]:
@@ -69,7 +69,7 @@ COMMANDS = {  # the file with its function `run`, whose docstring is the help ->
     "tools/counter_check.py": (
         ONLY, option("--record", action="store_true", help="keep the result as recorded/<device>/traffic.json"),
     ),
-    "common/calibration/calibrate.py": (
+    "tools/calibration/calibrate.py": (
         option("--runs", type=above_zero(int, "runs"), default=RUNS, metavar="N", help=f"when it is quiet ({RUNS})"),
         option("--record", action="store_true", help="keep the result as recorded/<device>/calibration.json"), DEVICE,
     ),

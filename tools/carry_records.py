@@ -23,17 +23,18 @@ from common.cli.counts import CountedPair
 from common.isolation import worker
 from common.pairs.contract import LIBRARY_KINDS
 from common.pairs.pair import Pair, chapters, class_of, discover
-from common.pairs.source import definitions, source_hash, timed_code
+from common.pairs.source import source_hash
 from common.pairs.syntax import parse
 from common.record.files import RECORDED
 from common.record.record_file import load_records, save_records
 from common.record.result import PairResult, Record
 from common.record.store import current_filter, merge_runs, stem
-from common.xray.work import UNSEEN, works
 from tools.old_tree import RenameMap, extract_revision, old_pairs, read_map
+from tools.timed_code import definitions, timed_code
+from tools.work import UNSEEN, works
 
 ARCHITECTURE = "sm_90"  # of all recorded GPUs
-Works = dict[tuple[Path, str], dict[str, list[str]]]  # (file, arguments) -> what its functions do (common.xray.work)
+Works = dict[tuple[Path, str], dict[str, list[str]]]  # (file, arguments) -> what its functions do (tools.work)
 OldPairs = dict[str, tuple[Pair, str]]  # name -> the pair with the names of today, and its hash before that
 code_of = cache(timed_code)  # no file changes meanwhile
 

@@ -24,9 +24,10 @@ from typing import Any
 
 from common.pairs.contract import Version
 from common.pairs.pair import ROOT, Pair
-from common.pairs.source import definitions, source_hash
+from common.pairs.source import source_hash
 from common.pairs.syntax import helper_files
 from common.pairs.user_error import UserError
+from tools.timed_code import definitions
 
 IDENTIFIERS = ("id", "arg", "name")  # fields of the nodes of a syntax tree
 

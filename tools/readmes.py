@@ -10,9 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from common.calibration import calibration_page as calibrations
-from common.calibration import checks
-from common.calibration.findings import FILE, PAIRS
 from common.hardware import sheet, sheet_text
 from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, class_of, discover, short
@@ -20,17 +17,22 @@ from common.pairs.source import source_hash
 from common.record import files, store
 from common.record.record_file import combine_records
 from common.record.result import PairResult
-from common.show import quoted_figures, second_gpu_page, summary, ways_out
+from common.show import quoted_figures, second_gpu_page, summary
 from common.show.formats import binary
 from common.show.layout import markdown_table
 from common.show.tables import NOTHING, link, origin
-from tools import answers_page, counter_page, counts_page
+from tools import answers_page, counter_page, counts_page, minutes, recorded_pages, refusals
+from tools.calibration import calibration_page as calibrations
+from tools.calibration import checks
+from tools.calibration.findings import FILE, PAIRS
 
 PAIRS_OF = "<!-- pairs of {} from lessons.toml: make readme -->"
 MARKER = "<!-- results of {} from recorded/: make readme -->"
 HARDWARE = "<!-- hardware from recorded/: make readme -->"
 MEMORY = "<!-- peak memory of {} from recorded/: make readme -->"
 CALIBRATION = "<!-- calibration from recorded/: make readme -->"
+MINUTES = "<!-- minutes of notebooks and exercises: make readme -->"
+TWO_HOURS = "<!-- two hours: make readme -->"
 WAYS_OUT = "<!-- ways out from common/show/ways_out.py: make readme -->"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 END, PAIRS_END = "<!-- end of results -->", "<!-- end of pairs -->"
@@ -43,7 +45,9 @@ def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
         PAIRS_OF: _table_of_pairs,
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
-        WAYS_OUT: ways_out.markdown,
+        WAYS_OUT: refusals.markdown,
+        MINUTES: minutes.table,
+        TWO_HOURS: minutes.two_hours,
         HARDWARE: lambda: sheet_text.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
             checks.FORMAT.load_all(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
@@ -70,7 +74,7 @@ def _table_of_pairs(chapter: str) -> str:
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
     pairs, records = discover(ROOT / chapter), store.chapter_records(chapter, problems=problems)
-    text = summary.tables_by_device(records, store.current_filter(pairs), pairs)
+    text = recorded_pages.tables_by_device(records, store.current_filter(pairs), pairs)
     is_counted = records and any(pair.ranks == 1 for pair in pairs)
     links = ", ".join(map(link, counts_page.paths(problems))) if is_counted else ""
     return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text
@@ -119,7 +123,7 @@ def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     texts: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
     for chapter, of_chapter in pairs.items():
-        texts |= summary.pages(chapter, of_chapter, problems)
+        texts |= recorded_pages.pages(chapter, of_chapter, problems)
     texts |= answers_page.pages() | counts_page.pages(pairs, problems) | counter_page.pages(problems)
     return texts | second_gpu_page.pages(problems)
 
@@ -145,6 +149,7 @@ def run(args: Namespace) -> int:
         path.unlink()
         print(f"removed: {path.relative_to(ROOT)}")
     texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in [*readmes(), CONTRIBUTING]}
+    texts |= {path: minutes.notebook_text(path) for path in minutes.NOTEBOOKS.glob("*.ipynb")}
     if not useless + [path for path, text in texts.items() if _write_changed(path, text)]:
         print("nothing changed")
     for problem in problems.values():

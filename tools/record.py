@@ -16,7 +16,6 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any
 
-from common.calibration import checks, findings
 from common.engine import runner
 from common.hardware import sheet as sheets
 from common.isolation import interrupt, worker
@@ -32,6 +31,7 @@ from common.record.outcome import FAILED
 from common.record.result import PairResult
 from common.show import words
 from tools import solutions
+from tools.calibration import checks, findings
 
 Recorded = Callable[[str, str], store.Records]  # chapter, class -> files, newest first
 LONG_S = 120.0  # a pair whose sizes of a class take longer is measured in parts, so that less is lost by a stop
@@ -173,8 +173,8 @@ def record_solution(exercise: Exercise, info: dict[str, Any]) -> str:
 
 def record_calibration(device: str) -> str:
     """Calibrate and keep the result, whichever checks it passed. Raises UserError, KeyboardInterrupt."""
-    from common.calibration import calibrate  # imports rich, as the other
     from common.show.console import make_console
+    from tools.calibration import calibrate  # imports rich, as the other
 
     calibration = calibrate.measure(device)
     path = findings.keep(calibration)

@@ -19,17 +19,22 @@ BARRIERS = ("barrier", "monitored_barrier_")  # they carry no data, so they say 
 
 
 class CommCounter(EagerMode):
-    """Inside, counts the bytes of each collective by its operator's name, and the calls of those that send."""
+    """Inside, counts the bytes of each collective by its operator's name, and the calls of those that send.
+
+    `started`: all operators, also receives.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.bytes_by_operator: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
+        self.started = 0
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), keywords: dict | None = None) -> Any:
         result = function(*arguments, **(keywords or {}))
         name = function._schema.name.split("::")[1]
         if function.namespace == "c10d" and name not in BARRIERS:
+            self.started += 1
             self.bytes_by_operator[name] += _sent_bytes(name, arguments)
             if name not in RECEIVES:
                 self.calls[name] += 1

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.checks.access_history import LANE_BITS, Ints, Read, Storage, after
+from common.checks.access_history import LANE_BITS, Ints, Storage, after
 
 LIBRARIES = ("/triton/", "/numpy/", "/torch/", "/common/")
 MOST_PROGRAMS = 65_535  # along the second and the third axis of a grid
@@ -67,6 +67,8 @@ class _Watch:
             storage.names.append((tensor.data_ptr(), name, tensor.element_size()))
             storage.unit = min(storage.unit, tensor.element_size())
         self.storages = [*by_storage.values()]
+        for storage in self.storages if self.races else ():
+            storage.begin_launch()
         self.anywhere = any(tensor.dtype in (torch.int64, torch.uint64) for _, tensor in names)
         self.released, self.begin = {}, self.event
         self.lines_of, self.firsts, self.begun = [], [], []
@@ -122,10 +124,11 @@ class _Watch:
         accesses = lanes + (self.event << LANE_BITS)
         is_changed = changed()[lanes] if touched and changed else np.ones(lanes.size, bool)
         for storage, inside in touched:
+            elements = storage.elements(addresses[inside])
             if does == "loads":
-                self._read(storage, Read(addresses[inside], accesses[inside], self.first))
+                self._compare(storage, "stores to", storage.write[elements], does, accesses[inside], elements)
+                storage.remember(accesses[inside], elements, self.first)
             else:
-                elements = storage.elements(addresses[inside])
                 self._write(storage, does, elements, accesses[inside], is_changed[inside])
 
     def _touched(self, addresses: Any, size: int) -> list[tuple[Storage, Any]] | None:
@@ -142,16 +145,7 @@ class _Watch:
             return None
         return [(storage, there) for storage, there in inside if there.any()]
 
-    def _read(self, storage: Storage, read: Read) -> None:
-        if not storage.is_tracked:
-            storage.wait(read)
-            return
-        elements = storage.elements(read.addresses)
-        self._compare(storage, "stores to", storage.write[elements], "loads", read.accesses, elements)
-        storage.remember(read, elements)
-
     def _write(self, storage: Storage, does: str, elements: Ints, now: Ints, changes: Any) -> None:
-        storage.track()
         storage.same[elements[~changes]] = now[~changes]
         elements, now = elements[changes], now[changes]
         write, is_adding = storage.write[elements], does == "adds to"

@@ -62,7 +62,8 @@ def _score(event: Mapping[str, Any], pairs: Mapping[str, str]) -> ScoredForecast
     if not all(isinstance(value, int | float) and 0 < value < math.inf for value in (low, high, figure)):
         return None
     naive, by_bytes = number(event.get("naive")), number(event.get("bytes"))
-    return ScoredForecast(event["of"], low, high, figure, naive, by_bytes, _resource(event, pairs))
+    interval = event.get("interval")
+    return ScoredForecast(event["of"], low, high, figure, naive, by_bytes, _resource(event, pairs), interval)
 
 
 def _pairs(exercises: Sequence[Exercise]) -> dict[str, str]:
@@ -73,7 +74,7 @@ def _pairs(exercises: Sequence[Exercise]) -> dict[str, str]:
 
 def _resource(event: Mapping[str, Any], pairs: Mapping[str, str]) -> str:
     """What the pair waits for, as recorded on a GPU, if its times were asked for."""
-    pair = event.get("pair") if "interval" in event else pairs.get(event["of"])
+    pair = pairs.get(event["of"]) or (event.get("pair") if "interval" in event else None)
     chapter, _, name = (pair or "").partition("/")
     return _limits(chapter).get(name, OTHER) if pair else COUNTS
 

@@ -100,7 +100,7 @@ def _check(exercise: Exercise) -> int:
     width = max([8, *map(len, exercise.answers)])  # a kernel's gates have 7 letters or fewer
     result = grade(exercise, exercise.work, partial(learn_text.print_gate, width=width))
     status = _note(submission.note, result)  # before the end is printed: a closed pipe ends the printing
-    learn_text.print_end(result)
+    learn_text.print_end(result, standings([exercise])[exercise.id].late)
     return result.status or status
 
 
@@ -235,7 +235,7 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
             default = " (default: the one at hand)" * (id_count == "?")
             command.add_argument("id", nargs=id_count, metavar="ID", help=f"such as ch1/coalesce{default}")
         if function is predict:
-            command.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="softmax=3..4, for each question")
+            command.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="softmax=3..4, or a number or a word")
         if function is export:
             command.add_argument("file", type=Path)
     return parser.parse_args(argv)

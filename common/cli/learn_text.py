@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from common.cli import forecasts
 from common.learn.exercise import Exercise
-from common.learn.gate import ENDS, Gate, Grade
+from common.learn.gate import Gate, Grade, end_text
 from common.learn.learner_log import Standing
 from common.pairs.wide_tables import print_table
 from common.show.console import make_console, print_wrapped
@@ -21,8 +21,8 @@ Standings = Mapping[str, Standing]
 
 def print_list(exercises: Sequence[Exercise], standings: Standings) -> None:
     rows = [
-        [exercise.id, exercise.title, exercise.kind, str(exercise.minutes), _standing_text(standings[exercise.id])]
-        for exercise in exercises
+        [each.id, each.title, each.kind, str(each.reader_minutes), _standing_text(standings[each.id])]
+        for each in exercises
     ]
     passed = sum(standings[exercise.id].passed for exercise in exercises)
     title = f"{len(exercises)} exercises, {passed} passed"
@@ -30,21 +30,16 @@ def print_list(exercises: Sequence[Exercise], standings: Standings) -> None:
 
 
 def _standing_text(standing: Standing) -> str:
-    words = [f"passed{_late(standing)}" if standing.passed else "open" if standing.started else ""]
+    words = [f"passed{standing.late}" if standing.passed else "open" if standing.started else ""]
     counts = ((standing.tries, "try", "tries"), (standing.hints, "hint", "hints"))
     words += [f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count]
     return ", ".join(filter(None, [*words, "solution seen first" * standing.seen]))
 
 
-def _late(standing: Standing) -> str:
-    """Of predictions that hold, but not at once: a miss prints the figure."""
-    return {0: "", 1: "", 2: " at the second try"}.get(standing.at_try, f" at try {standing.at_try}")
-
-
 def print_exercise(exercise: Exercise, file: str) -> None:
     """What it asks, in the words of its file."""
     console = make_console()
-    kind = f"({exercise.kind}, about {exercise.minutes} minutes)"
+    kind = f"({exercise.kind}, about {exercise.reader_minutes} minutes)"
     console.print(f"[bold]{exercise.id}: {escape(exercise.title)}[/] {kind}")
     console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
     for text in re.split(r"^((?:\|.*\n)+)", exercise.spec, flags=re.MULTILINE):
@@ -56,6 +51,9 @@ def print_exercise(exercise: Exercise, file: str) -> None:
     for question in exercise.questions:
         if not question.endswith(": "):  # where only the specification tells what is asked
             print_wrapped(f"  {question}", console, "    ")
+    if exercise.read:
+        console.print()
+        print_wrapped(exercise.read_first, console)
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 
@@ -68,8 +66,9 @@ def print_gate(gate: Gate, width: int = 8) -> None:
         print_wrapped(f"  {'bonus':{width}} {gate.text}", make_console(), "    ")
 
 
-def print_end(grade: Grade) -> None:
-    print_wrapped(f"{grade.exercise.id}: {ENDS[grade.status]}", make_console())
+def print_end(grade: Grade, late: str = "") -> None:
+    """`late`: of predictions, that they hold at the second try; the first ranges stay locked."""
+    print_wrapped(f"{grade.exercise.id}: {end_text(grade, late)}", make_console())
 
 
 def print_progress(exercises: Sequence[Exercise], standings: Standings, predictions: Sequence[dict[str, Any]]) -> None:
@@ -78,7 +77,7 @@ def print_progress(exercises: Sequence[Exercise], standings: Standings, predicti
     for chapter, group in groupby(exercises, key=lambda exercise: exercise.chapter):
         of_chapter = list(group)
         passed = [exercise for exercise in of_chapter if standings[exercise.id].passed]
-        late = {exercise.id: _late(standings[exercise.id]) for exercise in passed}
+        late = {exercise.id: standings[exercise.id].late for exercise in passed}
         marks = " ".join(
             exercise.folder.name + f" ✓{late.get(exercise.id)}" * (exercise in passed) for exercise in of_chapter
         )

@@ -17,29 +17,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 CHAPTER = re.compile(r"ch(?:0|[1-9][0-9]*)")
 ALMOST = re.compile(r"(?:ch|chap|chapter)?[ _-]*([0-9]+)", re.IGNORECASE)  # chapter8, ch08
 EXERCISE = re.compile(rf"{CHAPTER.pattern}/{NAME.pattern}")
-README = """# Chapter {number}: FILL IN
-
-After this chapter you can FILL IN.
-
-<!-- pairs of ch{number} from lessons.toml: make readme -->
-<!-- end of pairs -->
-
-<!-- results of ch{number} from recorded/: make readme -->
-<!-- end of results -->
-"""
-ANSWERS = """# Answers to the questions in this chapter's docstrings, by pair and version; ANSWERS.md is made from them.
-
-[{name}]
-baseline = \"\"\"not recorded yet\"\"\"
-optimized = \"\"\"not recorded yet\"\"\"
-"""
-
-
-LESSONS = """# Each pair in one sentence, in reading order; common/pairs/lessons.py says how this is written.
-
-[{name}]
-summary = "FILL IN"
-"""
+TEMPLATES = ("README.md", "lessons.toml", "answers.toml")  # of a chapter, in templates/
 
 
 def new_pair(place: str, name: str) -> int:
@@ -53,13 +31,12 @@ def new_pair(place: str, name: str) -> int:
     if is_in_course and not is_chapter and (almost := ALMOST.fullmatch(folder.name)):
         raise UserError(f"a chapter's folder is called chN: --new ch{int(almost[1])} {name}")
     if is_chapter and not folder.exists():
+        from common.show.pages import page  # a slow import
+
         values = {"number": folder.name.removeprefix("ch"), "name": name}
-        texts |= {
-            folder / "compare.py": (ROOT / "ch1/compare.py").read_text(encoding="utf-8").replace("ch1", folder.name),
-            folder / "README.md": README.format(**values),
-            folder / "lessons.toml": LESSONS.format(**values),
-            folder / "answers.toml": ANSWERS.format(**values),
-        }
+        texts |= {folder / file: page(f"common/cli/templates/{file}.jinja", **values) for file in TEMPLATES}
+        compare = (ROOT / "ch1/compare.py").read_text(encoding="utf-8")
+        texts[folder / "compare.py"] = compare.replace("ch1", folder.name)
     _require_free(folder, name, list(texts))
     write_new(texts)
     option = f"--chapter {folder.name.removeprefix('ch')}" if is_chapter else f"--path {folder}"

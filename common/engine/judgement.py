@@ -5,12 +5,7 @@ from typing import Any
 
 from common.checks import guards
 from common.checks.ambiguous_answers import resolve
-from common.checks.arrays import (
-    Tree,
-    clone,
-    difference,
-    merge_numbers,
-)
+from common.checks.arrays import Tree, clone, difference, merge_numbers
 from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
 from common.checks.compare_to_reference import blind_spot, compare_forms
 from common.checks.kernel_memory import BadAccess, Waits, cause_of

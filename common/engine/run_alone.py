@@ -78,10 +78,7 @@ def _sample_alone(stage: Stage, candidate: Candidate, request: AloneRequest, ask
             _check_unchanged(stage, candidate, sets)
     _check_unchanged(stage, candidate, [*sets, source])
     result = AloneResult(
-        seconds[1:],
-        precision=candidate.precision,
-        custom=candidate.custom,
-        answer_differs=candidate.answer_differs,
+        seconds[1:], precision=candidate.precision, custom=candidate.custom, answer_differs=candidate.answer_differs
     )
     if not request.folder or candidate.label in stage.disqualified:
         return result

@@ -18,10 +18,8 @@ from common.engine.stage import Bench, Stage
 from common.machine.clock import Call, Clock, now
 from common.record.outcome import Cause, Finding
 
-IDLE_SAMPLE_S, IDLE_RETRY_S = (
-    0.05,
-    0.3,
-)  # time of a sample; wait before a second one (pools of threads spin for a while)
+IDLE_SAMPLE_S = 0.05
+IDLE_RETRY_S = 0.3  # wait before a second sample: pools of threads spin for a while
 IDLE_CORES = 0.3
 
 

@@ -28,16 +28,18 @@ import torch
 from common.isolation import worker
 from common.learn import multi_process
 from common.learn.exercise import Exercise
-from common.learn.forecast_score import ends, number, off
+from common.learn.forecast_score import ends, misses, number, off
 from common.learn.gate import Gate
 from common.learn.submission import names_in
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import load
-from common.show.quoted_figures import newest_figure
+from common.show.quoted_figures import newest_figure, newest_interval
 from common.traffic.call import count
 
 DEADLINE_S = 20.0
 MOST_SHOWN = 80  # characters of what is no answer
+UNSEEN = "unseen"  # a size of `count` whose counts no message shows
+ELSEWHERE = "right at the sizes that are shown, wrong at another: does the count follow from all arguments?"
 WIDEST = 4.0  # high / low of a range that says something
 CASES = {"mutant": False, "honest": True}
 
@@ -99,13 +101,15 @@ def _word(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
 
 
 def _number(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
-    answer, right = number(value), table["is"]
+    answer, right, within = number(value), table["is"], table.get("within", 1.0)
+    if answer is None and ends(value):
+        return False, f"{_shown(value)} is a range: a single number is asked for here"
     if answer is None or answer <= 0:
         return False, f"{_shown(value)} is no positive number"
-    passed = max(answer / right, right / answer) <= table.get("within", 1.0) * (1 + 1e-9)
+    passed = max(answer / right, right / answer) <= within * (1 + 1e-9)
     wrong = table.get("says", {}).get("high" if answer > right else "low", "")
     why = table.get("why", "") if passed else wrong
-    return passed, f"{answer:,.6g}: {off(answer, right)}" + (f". {why}" if why else "")
+    return passed, f"{answer:,.6g}: {off(answer, right, within == 1.0)}" + (f". {why}" if why else "")
 
 
 def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
@@ -120,13 +124,15 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
     recorded = re.match(r"[\d.]+", figure)
     if not recorded:
         return Gate(name, None, f"the figure is {figure}: nothing recorded is of the course as it is now")
-    right = float(recorded[0])
-    range_text, holds = f"{low:g} to {high:g}", low <= right <= high
+    right, interval = float(recorded[0]), newest_interval(table["figure"])
+    range_text, holds = f"{low:g} to {high:g}", misses(low, high, right, interval) == 1.0
     text = f"{range_text} holds the recorded {right:.3g}"
+    if holds and interval and not low <= right <= high:
+        text = f"{range_text} meets the interval of the recorded {right:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]"
     if not holds:
         beside = off(low if right < low else high, right)
         text = f"{range_text} does not hold the recorded {right:.3g}: {beside}"
-    return Gate(name, holds, text + why, scored=(low, high, right))
+    return Gate(name, holds, text + why, scored={"range": (low, high), "found": right, "interval": interval})
 
 
 def _counts(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
@@ -147,7 +153,8 @@ def _counts(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
             value = function(**size)
             at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
             if number(value) != right:
-                results.append(Gate(name, False, f"{at}: {_count_text(value, right)}"))
+                is_seen = not key.startswith(UNSEEN)
+                results.append(Gate(name, False, f"{at}: {_count_text(value, right)}" if is_seen else ELSEWHERE))
                 break
         else:
             results.append(Gate(name, True, f"{name}: right at {len(program.SIZES)} sizes"))
@@ -157,7 +164,7 @@ def _counts(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
 def _count_text(value: Any, counted: float) -> str:
     if (said := number(value)) is None:
         return f"{_shown(value)} is no number. Counted {counted:,.0f}"
-    return f"you say {said:,.10g}, counted {counted:,.0f}: {off(said, counted)}"
+    return f"you say {said:,.10g}, counted {counted:,.0f}: {off(said, counted, is_exact=True)}"
 
 
 def _sends(

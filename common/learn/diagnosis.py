@@ -21,7 +21,7 @@ from common.learn.access_trace import (
 )
 from common.learn.errors import explain_error
 from common.learn.failure_text import HARD, WrongAnswer, output, sentence, size_text
-from common.learn.first_mismatch import first_mismatch
+from common.learn.first_mismatch import OVERFLOW, first_mismatch
 from common.pairs.pair import Pair, load
 
 Answers = list[tuple[torch.Tensor, torch.Tensor]]  # (own, right)
@@ -56,8 +56,9 @@ def _on_hard_values(pair: Pair, failure: WrongAnswer) -> str:
     if failure.draw not in stress.FLOATS | stress.INTEGERS:
         return ""
     _, answers, trace = run_traced(pair, failure.size, draw=failure.draw)
-    first, _ = _first_difference(pair, answers, trace, failure.draw)
-    return first and f"{failure.where(pair)}. {sentence(first)}"
+    first, looks = _first_difference(pair, answers, trace, failure.draw)
+    looks = looks if looks.startswith(OVERFLOW) else ""  # of other symptoms ordinary values would tell
+    return first and ". ".join(filter(None, [f"{failure.where(pair)}. {sentence(first)}", looks]))
 
 
 def bounds(pair: Pair, size: str, report: Report) -> str:
@@ -96,6 +97,7 @@ def run_traced(
     trace.empty.update(made.empty)
     outs = _tensors(answers[0])
     arrays = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    arrays |= {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
     arrays |= {output(pair, number, len(outs)): out for number, out in enumerate(outs)}
     arrays |= {f"tensor {number} that torch made": tensor for number, tensor in enumerate(made.tensors)}
     return arrays, list(zip(outs, _tensors(want), strict=False)), trace

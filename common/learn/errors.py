@@ -29,9 +29,15 @@ SAYS = {  # what an error's text has -> what to do about it
     "pointer",
     "Unsupported ptr type": "the first argument must be addresses: a pointer plus offsets",
     "'int' object has no attribute 'to'": "in the interpreter a loop counter is a Python int: tl.cast(counter, dtype)",
+    "unsupported tensor index": "a block has no elements to index: a column of it is "
+    "tl.sum(tl.where(column == 0, block, 0.0), axis=1)",
+    "Cannot make_shape_compatible|incompatible dimensions": "incompatible dimensions: blocks that are combined "
+    "have the same sizes, or 1: a column a[:, None] and a row b[None, :] make a tile",
     "'function' object is not subscriptable": "a kernel needs @triton.jit before its def",
 }
+STARTS = {"isend", "irecv"}  # calls that return what has to be kept, and waited for
 WAITS = ". They wait for each other: is a call missing, or what can be started before anything is waited for?"
+KEEP = "write work = ..., and work.wait() before its tensor is used again"
 BROKE = (
     ". A message beyond its buffer does this, collectives of another order or size, and a process that sends to itself"
 )
@@ -54,6 +60,8 @@ def _what(error: BaseException, line: str) -> str:
     text = lines[-1]
     if "not iterable" in text and (match := INDEXED.search(line)):
         return f"a pointer has no elements to index: write tl.load({match[1]} + {match[2]})"
+    if text == "AssertionError" and ".dot(" in line:
+        return "the third argument of tl.dot must have the type of its answer: float32, unless out_dtype says otherwise"
     return _advice(text)
 
 
@@ -90,13 +98,29 @@ def spill_advice(threads: int) -> str:
     return f"{text}, which has at most {most} registers: take {helps}"
 
 
-def explain_processes(death: ChildFailed) -> str:
+def explain_processes(death: ChildFailed, path: Path) -> str:
     """Why several processes did not come to an end, and what does this. gloo's own words are about its source."""
     message = str(death)
     if death.end == End.HUNG:
-        return message + WAITS
+        return message + (_dropped(path) or WAITS)
     text = re.sub(r"\w+: \[[^]]*gloo/.*?(?= \(\S+:\d+\)$|$)", "the connection to another process broke", message)
     return text + BROKE if text != message else text
+
+
+def _dropped(path: Path) -> str:
+    """The first line of a file that starts a transfer, and keeps nothing to wait for: gloo gives it up then."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in STARTS:
+            line = place(str(path), call.lineno)
+            return f". {line}: nothing keeps what this returns, so the transfer is given up: {KEEP}"
+    return ""
+
+
+def unwaited_text(count: int) -> str:
+    """What a call starts and does not wait for: so many transfers, or none."""
+    are = "is" if count == 1 else "are"
+    return f". Of the transfers that a call starts, {count} {are} not waited for: {KEEP}" * (count > 0)
 
 
 def _advice(text: str) -> str:

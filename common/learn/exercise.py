@@ -1,6 +1,7 @@
 """An exercise, as its folder has it: exercise.toml, start.py, solution.py, alternatives/*.py."""
 
 import hashlib
+import re
 import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,10 +19,13 @@ NOTEBOOKS = ROOT / "notebooks"
 KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 GATES = {"sectors", "launches", "atomics", "torch", "l2", "l2_kib", "sms", "spills", "spills_at", "load_bits"}
-GATES |= {"speed", "limit", "collectives", "sends", "link"}  # of several processes
+GATES |= {"counted_at", "programs", "least_launches", "speed", "limit"}
+GATES |= {"collectives", "sends", "link"}  # of several processes
 # The names of gates: of a kernel, of a judge of benchmarks. Other answers' gates have the answers' names
 KERNEL_RESULTS, REFEREE_RESULTS = {"right", "traffic", "code", "sent", "speed"}, {"referee", "mutant", "honest"}
 HINTS = 3
+READERS = 1.9  # times the author's minutes: in chapters 0, 1 and 3 readers took 12 hours for 6.4
+READ = re.compile(r"(section \d+|sections \d+ to \d+)( of ch\d\w?)?|pair \w+( \w+)*")
 GIVEN, WORDING = ("given*.py", "cases/*.py"), ("text", "why")  # files beside the start; what an answer's table says
 
 
@@ -44,7 +48,8 @@ class Mistake(Struct, frozen=True, forbid_unknown_fields=True):
 class Exercise:
     """`id`: `ch1/coalesce`. `gates`: what a kernel must keep, by gate. `answers`: of other kinds, what is asked.
 
-    `wrong`: wrong answers by name. `order`: within the chapter.
+    `minutes`: the author's. `wrong`: wrong answers by name. `order`: within the chapter. `read`: what to read first,
+    `sections 1 to 4`, `section 8 of ch0`, `pair softmax registers`; of this chapter unless another is named.
     """
 
     id: str
@@ -57,6 +62,7 @@ class Exercise:
     hints: tuple[str, ...]
     minutes: int
     order: int
+    read: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     gates: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -82,6 +88,15 @@ class Exercise:
     @property
     def chapter(self) -> str:
         return self.id.split("/")[0]
+
+    @property
+    def reader_minutes(self) -> int:
+        return 5 * round(READERS * self.minutes / 5)
+
+    @property
+    def read_first(self) -> str:
+        """A line that names what to read, with the chapter whose notebook it is in; empty if nothing is named."""
+        return f"Read first, in {self.chapter}: {'; '.join(self.read)}." if self.read else ""
 
     @property
     def questions(self) -> list[str]:
@@ -135,7 +150,7 @@ def read(path: Path) -> Exercise:
         data |= {key: " ".join(data[key].split()) for key in ("title", "objective")}
         hints = tuple(" ".join(hint.split()) for hint in data["hints"])
         wrong = {name: _mistake(name, table) for name, table in data.get("wrong", {}).items()}
-        data |= {"hints": hints, "needs": tuple(data.get("needs", ())), "wrong": wrong}
+        data |= {"hints": hints, "wrong": wrong, **{key: tuple(data.get(key, ())) for key in ("needs", "read")}}
         made = Exercise(f"{path.parent.parent.name}/{path.parent.name}", path.parent, **data)
     except KeyError as error:
         raise ExerciseError(f"{path}: lacks {error}") from None
@@ -159,12 +174,15 @@ def _check(made: Exercise) -> None:
         if not holds:
             raise ExerciseError(f"{made.folder / 'exercise.toml'}: {problem}")
 
+    unknown = [what for what in made.read if not READ.fullmatch(what)]
+    require(not unknown, f"read: {unknown[:1]}: write 'section 4', 'section 8 of ch0' or 'pair softmax'")
     require(made.kind in KINDS, f"kind must be one of {', '.join(KINDS)}")
     require(len(made.hints) == HINTS, f"has {len(made.hints)} hints, not {HINTS}")
     require(set(made.gates) <= GATES, f"gates must be of {', '.join(sorted(GATES))}")
     at = made.gates.get("spills_at", {})
     require(type(at) is dict, "gates: spills_at must be a table of sizes")
-    numbers = {name: most for name, most in made.gates.items() if name != "spills_at"} | at
+    require(type(made.gates.get("counted_at", [])) is list, "gates: counted_at must be a list of sizes")
+    numbers = {name: most for name, most in made.gates.items() if name not in ("spills_at", "counted_at")} | at
     wrong = [name for name, most in numbers.items() if type(most) not in (int, float, bool)]
     require(not wrong, f"gates: {', '.join(wrong)} must be a number")
     require(type(made.order) is int, "order must be a whole number")

@@ -10,6 +10,8 @@ from common.learn.failure_text import element
 from common.traffic import Access
 
 NEAR = 1e-4  # float32 sums in another order
+SMALL = 0.05  # of the largest right number: below it an error is one of rounding, or of a formula that is nearly right
+OVERFLOW = "Infinity on the way makes this: the exponential of a large number"
 ENOUGH = 16  # wrong values that belong to other elements: one of them may be equal by chance
 
 
@@ -41,7 +43,8 @@ def first_mismatch(
         return f"{this} is never written (it should be {right:.5g})", _why_unwritten(out, first, accesses, written)
     share = f"{int(is_wrong.sum()):,} of {want.numel():,} elements are wrong"
     text = f"{this} should be {right:.5g}, got {got:.5g} ({share})"
-    return text, _symptom(name, first, out.reshape(-1)[is_wrong], want, accesses, written)
+    looks = _symptom(name, first, out.reshape(-1)[is_wrong], want, accesses, written)
+    return text, looks or _arithmetic(out.reshape(-1)[is_wrong], want.reshape(-1)[is_wrong], want)
 
 
 def _symptom(
@@ -66,6 +69,18 @@ def _symptom(
     same = torch.isclose(wrong_ones[:ENOUGH, None].double(), want.reshape(1, -1), rtol=NEAR, atol=0)
     all_belong = got and bool(same.any(1).all())
     return f"That belongs into {element(name, int(same[0].nonzero()[0]), want.shape)}" if all_belong else ""
+
+
+def _arithmetic(got: torch.Tensor, right: torch.Tensor, want: torch.Tensor) -> str:
+    """What the wrong values look like where each stands in its place."""
+    if right.isfinite().all() and not got.isfinite().any():
+        half = ", or a number above 65,504 that is rounded to float16" * (got.dtype == torch.float16)
+        return f"{OVERFLOW}{half}"
+    error, largest = (got.double() - right).abs().max(), want.abs().nan_to_num(posinf=0.0).max()
+    if error <= SMALL * largest:
+        near = f"All are near (off by at most {float(error / largest):.1g} of the largest number)"
+        return f"{near}: are sums or numbers on the way rounded to 16 bits, or is a formula only nearly right?"
+    return ""
 
 
 def _why_unwritten(out: torch.Tensor, first: int, accesses: Sequence[Access], written: Mapping[int, set[int]]) -> str:

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from common.show.formats import digits
+from common.stats import MARGIN
 
 ALPHA = 0.10  # a range is to hold nine figures of ten
 PLAIN = 1.1  # up to this factor a share is plain; above it "50% too low" could be read as a half or as two thirds
@@ -34,12 +35,26 @@ def ends(value: Any) -> tuple[float, float] | None:
     return None
 
 
+Interval = Sequence[float] | None
+
+
+def misses(low: float, high: float, figure: float, interval: Interval = None) -> float:
+    """The factor by which a range, or a number (`low` = `high`), lies outside of a figure; 1: it holds it.
+
+    `interval`: of a figure that was measured. All that is within it and its margin may be the figure, so a range that
+    meets it holds the figure, as a number within it is right.
+    """
+    least, most = (interval[0] / (1 + MARGIN), interval[1] * (1 + MARGIN)) if interval else (figure, figure)
+    return max(low / most, least / high, 1.0)
+
+
 @dataclass(frozen=True)
 class ScoredForecast:
     """A range and the figure that it was for; `worst`: the factor by which the figure lies outside (1: inside).
 
     A number without a range has `low` = `high`. `naive`, `bytes`: what two forecasters say: the naive guess, and the
     ratio of bytes. `resource`: what the pair waits for (`dram`, `fp32`), or `counts` if the figure was counted.
+    `interval`: of a figure that was measured.
     """
 
     of: str
@@ -49,6 +64,7 @@ class ScoredForecast:
     naive: float | None = None
     bytes: float | None = None
     resource: str = ""
+    interval: Interval = None
 
     @property
     def is_range(self) -> bool:
@@ -56,11 +72,11 @@ class ScoredForecast:
 
     @property
     def hit(self) -> bool:
-        return self.low <= self.figure <= self.high
+        return self.worst == 1.0
 
     @property
     def worst(self) -> float:
-        return max(self.low / self.figure, self.figure / self.high, 1.0)
+        return misses(self.low, self.high, self.figure, self.interval)
 
     @property
     def score(self) -> float:
@@ -71,11 +87,16 @@ class ScoredForecast:
         return math.log(self.high / self.low) + 2 / ALPHA * math.log(self.worst)
 
 
-def off(prediction: float, figure: float) -> str:
-    """How far a figure is from the one that was found: `6% too high`, `1.82 times too low`."""
+def off(prediction: float, figure: float, is_exact: bool = False) -> str:
+    """How far a figure is from the one that was found: `6% too high`, `1.82 times too low`.
+
+    `is_exact`: only the figure itself is right, as of a count; of one that is nearly it, how many are too many.
+    """
     if prediction <= 0 or figure <= 0:
         return "right" if prediction == figure else "wrong"
     factor, side = max(prediction / figure, figure / prediction), "high" if prediction > figure else "low"
+    if factor < 1.005 and is_exact and prediction != figure:
+        return f"{abs(prediction - figure):,.4g} too {side}"
     if factor < 1.005:
         return "right" if prediction == figure else f"right to {factor - 1:.1%}"
     if factor < PLAIN:

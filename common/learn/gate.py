@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from common.learn.exercise import Exercise
 
@@ -26,7 +27,7 @@ class Gate:
     text: str
     is_extra: bool = False
     is_unsure: bool = False  # measured, and an interval lies across the line
-    scored: tuple[float, float, float] | None = None  # of a prediction: the range, and the figure that it was for
+    scored: dict[str, Any] | None = None  # of a prediction: its `range`, the figure `found`, and its `interval`
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,11 @@ class Grade:
     @property
     def star(self) -> bool:
         return self.status == PASSED and any(gate.passed for gate in self.gates if gate.is_extra)
+
+
+def end_text(grade: Grade, late: str) -> str:
+    """The last line. `late`: ` at the second try`, of predictions; the first ranges stay the locked ones."""
+    text = ENDS[grade.status]
+    if not late or grade.status != PASSED:
+        return text
+    return text.replace("passed.", f"passed{late}: the first ranges are the ones that count in `progress`.", 1)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from common.engine.runner import run_pairs
 from common.isolation import worker
 from common.learn import diagnosis, multi_process, traffic_gates
-from common.learn.errors import explain_processes, in_file
+from common.learn.errors import explain_processes, in_file, unwaited_text
 from common.learn.exercise import Exercise
 from common.learn.failure_text import HARD, WrongAnswer, sentence, wrong_answer
 from common.learn.gate import Gate
@@ -67,13 +67,30 @@ def _multi_process_gates(exercise: Exercise, pair: Pair, folder: Path, path: Pat
     try:
         sent = worker.call(multi_process.trial, pair, deadline_s=multi_process.DEADLINE_S)
     except worker.ChildFailed as death:
-        yield Gate("right", False, _about_file(explain_processes(death), folder, path))
+        yield Gate("right", False, _about_file(explain_processes(death, pair.variants[0].path), folder, path))
         return
     right = _right(pair, folder, path)
-    is_early = right.passed is False and any(sends.early for _, sends in sent)
-    yield replace(right, text=right.text + multi_process.EARLY * is_early)
+    if right.passed is False:
+        _, own = zip(*sent, strict=True)
+        unwaited = max(sends.unwaited for sends in own)
+        why = multi_process.EARLY if any(sends.early for sends in own) else unwaited_text(unwaited)
+        right = replace(right, text=right.text + why)
+    elif right.passed:
+        right = _in_other_ranks(pair, right, folder, path)
+    yield right
     yield multi_process.gate(exercise.gates, sent)
     yield from _speed(exercise, pair)
+
+
+def _in_other_ranks(pair: Pair, right: Gate, folder: Path, path: Path) -> Gate:
+    """A gate that has passed, unless another number of processes finds something."""
+    here = f"right in {pair.ranks} processes, but not in {multi_process.OTHER_RANKS}"
+    advice = "does it take their number from dist.get_world_size(), everywhere?"
+    try:
+        is_other = worker.call(multi_process.differs, pair, deadline_s=multi_process.DEADLINE_S)
+    except worker.ChildFailed as death:
+        return Gate("right", False, _about_file(f"{here} ({death}): {advice}", folder, path))
+    return Gate("right", False, f"{here}: {advice}") if is_other else right
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
 from common.learn.exercise import WORK, Exercise
-from common.learn.forecast_score import number
+from common.learn.forecast_score import misses, number
 from common.record.files import RecordError, file_errors, make_folder, utc_now
 
 FILE = "progress.jsonl"
@@ -48,6 +48,11 @@ class Standing:
     hints: int = 0
     seen: bool = False  # the solution, before it passed
     at_try: int = 0  # of predictions: the most ranges that a question took; a miss prints the figure
+
+    @property
+    def late(self) -> str:
+        """Of predictions that hold, but not at once."""
+        return {0: "", 1: "", 2: " at the second try"}.get(self.at_try, f" at try {self.at_try}")
 
 
 def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[str, Any]:
@@ -104,7 +109,8 @@ def standings(exercises: Sequence[Exercise], folder: Path | None = None) -> dict
             (low, high), figure = event["range"], number(event.get("found"))
             ranges[question] += 1
             at_try[name] = max(at_try[name], ranges[question])
-            held |= {question} if figure is not None and low <= figure <= high else set()
+            is_held = figure is not None and figure > 0 and misses(low, high, figure, event.get("interval")) == 1.0
+            held |= {question} if is_held else set()
     return {name: _standing(of_one, at_try[name]) for name, of_one in events_of.items()}
 
 

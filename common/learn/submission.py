@@ -98,6 +98,5 @@ def note(grade: Grade) -> None:
     exercise = grade.exercise
     for gate in grade.gates:
         if gate.scored:
-            low, high, right = gate.scored
-            learner_log.add("predict", f"{exercise.id} {gate.name}", hash=exercise.hash, range=(low, high), found=right)
+            learner_log.add("predict", f"{exercise.id} {gate.name}", hash=exercise.hash, **gate.scored)
     learner_log.add("check", exercise.id, hash=exercise.hash, status=grade.status, star=grade.star)

@@ -12,13 +12,13 @@ from common.learn.gate import Gate
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair
 from common.show.formats import digits
-from common.traffic.data import SECTOR, Traffic
+from common.traffic.data import SECTOR, Kernel, Traffic
 from common.traffic.meter import unique_sectors
 from common.traffic.versions import VersionTraffic, count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
 
-Gates = Mapping[str, Any]  # of an exercise: gate -> the most, of `load_bits` the least, of `spills_at` by size
+Gates = Mapping[str, Any]  # of an exercise: gate -> the most; of `load_bits`, `programs`, `least_launches` the least
 FOR = ("sm_80", "sm_90")  # an A100 and an H100, for which the code is compiled
 LOADS = ("global loads", "copies to shared memory")
 TORCH = 0.1  # the most of all sectors that torch's operations may ask for: zeros for a sum, no more
@@ -26,46 +26,68 @@ USED = 0.9  # of each sector: a kernel below it reads what it does not use
 DEADLINE_S = 60.0  # of a look at which arrays these are, without a word
 MORE = 1.02  # times: an array that is asked for less often is not named
 APART = 0.6  # of each sector: below it lanes of a warp lie apart
+UNORDERED = "their order, so the last bits of a sum, differs from run to run. Can a program store its own sum?"
+SHARED_SUM = "at one address they wait for each other. Can a program add up in registers first?"
 
 
 def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
-    if not {"sectors", "launches", "atomics", "l2"} & wanted.keys():
+    """At the size `count`, and at those of `counted_at`, where no cache is modelled. The first that fails is told."""
+    if not {"sectors", "launches", "least_launches", "atomics", "programs", "l2"} & wanted.keys():
         return
-    size = "count" if "count" in pair.sizes else pair.check_sizes[-1]
+    first = "count" if "count" in pair.sizes else pair.check_sizes[-1]
+    others = wanted.get("counted_at", [])
+    if unknown := [size for size in others if size not in pair.sizes]:
+        yield Gate("traffic", False, f"counted_at: there is no size {unknown[0]}")
+        return
+    gate = _counted(wanted, pair, first)
+    for size in others:
+        if gate.passed:
+            at = ", ".join(f"{name}={value}" for name, value in pair.sizes[size].items())
+            other = _counted({name: most for name, most in wanted.items() if name != "l2"}, pair, size)
+            before = f"{gate.text}; " if other.passed else ""
+            gate = replace(other, text=f"{before}at {at}: {other.text}")
+    yield gate
+
+
+def _counted(wanted: Gates, pair: Pair, size: str) -> Gate:
+    """What the gates say of the traffic at one size."""
     machine = MACHINES["sm_90"]
     if "l2_kib" in wanted:  # in proportion to the size `count`
         machine = replace(machine, l2_bytes=int(wanted["l2_kib"]) << 10, sms=int(wanted.get("sms", machine.sms)))
     ours, variant = count_pair(pair, size, machine, models_l2="l2" in wanted)
     if not variant.traffic or not ours.traffic:
-        yield Gate(
-            "traffic", False if variant.failed else None, f"not counted at size {size}: {variant.reason or ours.reason}"
-        )
-        return
+        why = f"not counted at size {size}: {variant.reason or ours.reason}"
+        return Gate("traffic", False if variant.failed else None, why)
     by_torch = sum(k.read_sectors + k.written_sectors for k in variant.traffic.kernels if k.name.startswith("torch."))
     if by_torch > TORCH * variant.traffic.sectors and "torch" not in wanted:
         names = ", ".join(k.name for k in variant.traffic.kernels if k.name.startswith("torch."))
-        text = (
-            f"{by_torch / variant.traffic.sectors:.0%} of the traffic is torch's own ({names}): the kernel has to do it"
-        )
-        yield Gate("traffic", False, text)
-        return
-    yield _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
+        share = f"{by_torch / variant.traffic.sectors:.0%} of the traffic"
+        text = f"{share} is torch's own ({names}): the kernel has to do it (at most {TORCH:.0%} may be torch's)"
+        return Gate("traffic", False, text)
+    return _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size, variant.unit))
 
 
 def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
-    """Atomic operations, launches, sectors over the least, and what an L2 would leave to the memory.
+    """Atomic operations, launches, programs, sectors over the least, and what an L2 would leave to the memory.
 
     `often()`: which arrays are asked for more than once.
     """
     if traffic.total.atomics > wanted.get("atomics", traffic.total.atomics):
         names = ", ".join(kernel.name for kernel in traffic.kernels if kernel.atomics)
         text = f"{traffic.total.atomics:,.0f} atomic operations ({names}), where at most {wanted['atomics']} pass"
-        why = "their order, so the last bits of a sum, differs from run to run. Can a program store its own sum?"
-        return Gate("traffic", False, f"{text}: {why}")
+        return Gate("traffic", False, f"{text}: {SHARED_SUM if wanted['atomics'] else UNORDERED}")
     if traffic.launches > wanted.get("launches", traffic.launches):
         enough = f"{wanted['launches']} {'is' if wanted['launches'] == 1 else 'are'} enough"
         text = f"{_launches(traffic)}, where {enough}"
-        return Gate("traffic", False, f"{text}: {', '.join(kernel.name for kernel in traffic.kernels)}")
+        return Gate("traffic", False, f"{text}: {', '.join(map(_launched, traffic.kernels))}")
+    if traffic.launches < wanted.get("least_launches", 0):
+        why = "the task needs one after the other, not all in one"
+        return Gate("traffic", False, f"{_launches(traffic)}, where {wanted['least_launches']} are asked for: {why}")
+    busiest = max(traffic.kernels, key=lambda kernel: kernel.read_sectors + kernel.written_sectors)
+    if busiest.programs < wanted.get("programs", 0):
+        text = f"{busiest.programs} program{'s' * (busiest.programs != 1)} ({busiest.name})"
+        why = "a program runs on one SM, and the others have nothing to do. How can more programs share the work?"
+        return Gate("traffic", False, f"{text}, where at least {wanted['programs']} pass: {why}")
     if "sectors" in wanted and not variant.unit > 0:
         return Gate("traffic", False, "the least traffic is not known: `cost` of the solution has to name its bytes")
     times = traffic.sectors * SECTOR / variant.unit
@@ -81,7 +103,7 @@ def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: G
                 "traffic",
                 False,
                 f"{text}, where {digits(wanted['l2'])}x passes: does what is used again come "
-                "while the cache still has it, and which tiles run side by side?",
+                "while the cache still has it, and which programs run side by side?",
             )
     return Gate("traffic", True, text)
 
@@ -96,16 +118,16 @@ def _why_too_many(traffic: Traffic, unit: float, often: Callable[[], str]) -> st
     return ": it ".join(filter(None, [what, often()]))
 
 
-def repeats(pair: Pair, size: str) -> str:
-    """Of the pair's variant, in a child process: `loads x 2.00 times, stores to answer 1.33 times`; else empty."""
+def repeats(pair: Pair, size: str, least_bytes: float) -> str:
+    """Of the pair's variant, in a child process: `loads x 2.00 times (1.50x of the least)`; else empty."""
     try:
-        text: str = worker.call(_repeats, pair, size, environment=INTERPRETED, deadline_s=DEADLINE_S)
+        text: str = worker.call(_repeats, pair, size, least_bytes, environment=INTERPRETED, deadline_s=DEADLINE_S)
     except worker.ChildFailed:  # the counts are known: this would only have said of which arrays they are
         return ""
     return text
 
 
-def _repeats(pair: Pair, size: str, report: worker.Report) -> str:
+def _repeats(pair: Pair, size: str, least_bytes: float, report: worker.Report) -> str:
     arrays, _, trace = run_traced(pair, size)
     named = {array.data_ptr(): name for name, array in reversed([*arrays.items()])}  # the first name of several
     phrases = []
@@ -117,8 +139,13 @@ def _repeats(pair: Pair, size: str, report: worker.Report) -> str:
             of_kind = (access.addresses[access.mask] for access in trace.accesses if access.kind == kind)
             inside = (places[(places >= begin) & (places < end)] for places in of_kind)
             times = sum(unique_sectors(places // SECTOR).size for places in inside) / -(-array.nbytes // SECTOR)
-            phrases += [f"{does} {name} {digits(times)} times"] * (times > MORE)
+            share = times * array.nbytes / least_bytes  # a small array may be asked for often at little cost
+            phrases += [f"{does} {name} {digits(times)} times ({digits(share)}x of the least)"] * (times > MORE)
     return ", ".join(phrases)
+
+
+def _launched(kernel: Kernel) -> str:
+    return f"{kernel.launches} times {kernel.name}" if kernel.launches > 1 else kernel.name
 
 
 def _launches(traffic: Traffic) -> str:
@@ -151,7 +178,7 @@ def _code(picture: Picture, where: str, most: int | None, least_bits: int) -> Ga
     spills = sum(kernel.spills for kernel in picture.kernels)
     bits = max(kernel.widest(what) for kernel in picture.kernels for what in LOADS)
     if most is not None and spills > most:
-        text = f"{spills} spills on {where}" + f", where at most {most} pass" * (most > 0)
+        text = f"{spills} spills on {where}, where at most {most} pass"
         threads = max(picture.kernels, key=lambda kernel: kernel.spills).threads
         return Gate("code", False, f"{text}: {spill_advice(threads)}")
     if bits < least_bits:

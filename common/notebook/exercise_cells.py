@@ -15,9 +15,9 @@ from common.checks.kernel_memory import BadAccess, watched
 from common.checks.poisoned_memory import filled_memory
 from common.isolation import worker
 from common.isolation.pipe import Report
-from common.learn import diagnosis, submission
+from common.learn import diagnosis, learner_log, submission
 from common.learn.exercise import KERNELS, Exercise, find
-from common.learn.gate import ENDS, Gate, Grade
+from common.learn.gate import Gate, Grade, end_text
 from common.learn.grade import grade
 from common.learn.kernel_gates import as_pair
 from common.notebook.places import NOT_TOUCHED, lanes_to_sectors, programs_to_tiles, sectors_of, tile_map
@@ -34,7 +34,7 @@ Drawn = NDArray[Any] | None
 def show(name: str) -> Markdown:
     """What an exercise asks, and how to have it graded; its specification is folded up."""
     exercise = find(name)
-    what = f"{exercise.kind}, about {exercise.minutes} minutes"
+    what = f"{exercise.kind}, about {exercise.reader_minutes} minutes"
     questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
     asked = "\n".join([exercise.spec.strip(), "", *questions])
     how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell."
@@ -42,7 +42,7 @@ def show(name: str) -> Markdown:
     how += " it creates the file if there is none."
     how += " In a terminal: `python learn.py start`, `check`, `hint`."
     return Markdown(
-        f"**Exercise {exercise.id}: {exercise.title}** ({what}). {exercise.objective}\n\n"
+        f"**Exercise {exercise.id}: {exercise.title}** ({what}). {exercise.objective} {exercise.read_first}\n\n"
         f"<details><summary>What is given, what counts</summary>\n\n{asked}\n\n{how}\n\n</details>"
     )
 
@@ -59,11 +59,13 @@ def check(name: str) -> None:
     where = " (this cell)" if path != exercise.work else ""
     print(f"{exercise.id}: grading {submission.course_path(path)}{where}", flush=True)
     result = grade(exercise, path, _say)
-    print(f"{exercise.id}: {ENDS[result.status]}")
+    late = ""
     try:
         submission.note(result)
+        late = learner_log.standings([exercise])[exercise.id].late
     except RecordError as error:
         print(f"this grade is not kept: {error}")
+    print(f"{exercise.id}: {end_text(result, late)}")
     _draw(result)
 
 

@@ -11,16 +11,17 @@ from common.learn import forecast_score
 from common.notebook import questions
 from common.notebook.questions import NoPrediction
 from common.pairs.pair import ROOT
+from common.record.outcome import Verdict
 from common.record.result import Row
 from common.show import words
 from common.show.formats import digits
 from common.show.tables import ratio
-from common.stats import MARGIN
 
 FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: somebody runs a notebook for its outputs, and answers nothing
 NAIVE = ROOT / "notebooks/forecaster.toml"
 WIDE = 1.2  # an interval whose ends are further apart than this factor holds many predictions
 NEAR = 1.25  # a figure within this factor of another says the same, for an explanation
+TIE = 1.02  # explanations that miss a figure by factors as near as this miss it alike
 BYTES = re.compile(r"\bbytes\b(?! in flight|')")  # in the name of a term: it is a ratio of bytes
 
 
@@ -60,11 +61,11 @@ def off(prediction: float, figure: float) -> str:
     return _off(prediction, figure)
 
 
-def _off(prediction: float, figure: float) -> str:
+def _off(prediction: float, figure: float, is_count: bool = False) -> str:
     low, high = _ends(prediction)
     if low < high and low <= figure <= high:
         return "your range holds it"
-    return forecast_score.off(low if figure < low else high, figure)
+    return forecast_score.off(low if figure < low else high, figure, is_count and float(figure).is_integer())
 
 
 def _ends(prediction: float) -> tuple[float, float]:
@@ -73,19 +74,25 @@ def _ends(prediction: float) -> tuple[float, float]:
 
 def _answer_text(prediction: float, written: Any) -> str:
     low, high = map(written, _ends(prediction))
-    return f"{low} to {high}" if low != high else str(low)
+    revised = " (revised)" * getattr(prediction, "revised", False)
+    return (f"{low} to {high}" if low != high else str(low)) + revised
 
 
 def compared(prediction: float | str, figure: float | str, unit: str = "", how: str = "counted") -> str:
     """What was said and what was found. A word is right or it is not.
 
-    `how`: whether the figure was counted, measured or computed.
+    `how`: whether the figure was counted, measured or computed. What was counted is right only if it is equal. Where a
+    measurement is `unsure`, nothing is scored.
     """
+    if figure == Verdict.UNSURE:
+        return f"you said {prediction}: the measurement is unsure, so nothing is scored"
     questions.keep_figure(prediction, figure)
     if isinstance(prediction, str) or isinstance(figure, str):
-        return f"you said {prediction}: " + ("right" if prediction == figure else f"it is {figure}")
+        revised = " (revised)" * getattr(prediction, "revised", False)
+        return f"you said {prediction}{revised}: " + ("right" if prediction == figure else f"it is {figure}")
     answer = _answer_text(prediction, "{:,.10g}".format)
-    return f"you said {answer} {unit}".rstrip() + f", {how} {figure:,.10g}: {_off(prediction, figure)}"
+    judged = _off(prediction, figure, is_count=how == "counted")
+    return f"you said {answer} {unit}".rstrip() + f", {how} {figure:,.10g}: {judged}"
 
 
 def against(prediction: float, row: Row, terms: Mapping[str, float] | None = None) -> str:
@@ -100,26 +107,37 @@ def against(prediction: float, row: Row, terms: Mapping[str, float] | None = Non
     answer = _answer_text(prediction, digits)
     if row.ratio is None or row.interval is None:
         return f"you said {answer}x; {words.word(row.verdict)}: {words.text(row.reason)}"
+    if row.verdict == Verdict.UNSURE:
+        return f"you said {answer}x, measured {ratio(row)}: nothing is scored, because the measurement is unsure"
     counted = next((term for name, term in (terms or {}).items() if BYTES.search(name)), None)
     questions.keep_figure(prediction, row.ratio, interval=row.interval, bytes=counted)
-    low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)
+    low, high = _ends(prediction)
     judged = _off(prediction, row.ratio)
-    if low <= prediction <= high and _ends(prediction) == (prediction, prediction):
-        wide = row.interval[1] / row.interval[0] > WIDE
-        judged = "within the interval, which is wide: it says little" if wide else "right"
+    if forecast_score.misses(low, high, row.ratio, row.interval) == 1.0:
+        if row.interval[1] / row.interval[0] > WIDE:
+            judged = "within the interval, which is wide: it says little"
+        elif not low <= row.ratio <= high:
+            judged = "your range meets the interval" if low < high else "right"
     text = f"you said {answer}x, measured {ratio(row)}: {judged}"
     return "\n".join([text, *([_nearest_explanation(prediction, row.ratio, terms)] if terms else [])])
 
 
 def _nearest_explanation(prediction: float, measured: float, terms: Mapping[str, float]) -> str:
-    def nearest(value: float) -> str:
-        return min(terms, key=lambda name: abs(math.log(terms[name] / value)))
+    def nearest(value: float) -> list[str]:
+        """The nearest explanation, and others that miss by the same."""
+        misses = {name: abs(math.log(terms[name] / value)) for name in terms}
+        least = min(misses.values()) + math.log(TIE)
+        return sorted((name for name in terms if misses[name] <= least), key=misses.__getitem__)
 
-    yours, best = nearest(prediction), nearest(measured)
+    def listed(names: list[str]) -> str:
+        text = " and ".join(f"{name} ({digits(terms[name])}x)" for name in names)
+        return text + ", which miss it alike" * (len(names) > 1)
+
+    yours, (best, *others) = nearest(prediction), nearest(measured)
     left = measured / terms[best]
-    parts = [f"nearest to the measured speedup: {best} ({digits(terms[best])}x)"]
-    if yours != best:
-        parts.append(f"nearest to yours: {yours} ({digits(terms[yours])}x)")
+    parts = [f"nearest to the measured speedup: {listed([best, *others])}"]
+    if yours != [best, *others]:
+        parts.append(f"nearest to yours: {listed(yours)}")
     text = "; ".join(parts)
     gives = f"The nearest explanation gives {digits(terms[best])}x"
     if left > NEAR:

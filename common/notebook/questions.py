@@ -37,10 +37,12 @@ class Question:
 class Whole(int):
     """A whole number that was predicted. Cells compute with it as with any other.
 
-    `ends`: of a range, whose middle the number is. `asked`: None if the naive forecaster answered.
+    `ends`: of a range, whose middle the number is. `asked`: None if the naive forecaster answered. `revised`: another
+    answer was given before it.
     """
 
     asked: Question | None = None
+    revised: bool = False
     ends: tuple[float, float] | None = None
 
 
@@ -48,6 +50,7 @@ class Number(float):
     """As Whole, with a fraction."""
 
     asked: Question | None = None
+    revised: bool = False
     ends: tuple[float, float] | None = None
 
 
@@ -55,6 +58,7 @@ class Word(str):
     """A word that was predicted, or True or False as words: nothing can inherit from bool."""
 
     asked: Question | None = None
+    revised: bool = False
     ends: None = None
 
 
@@ -108,7 +112,9 @@ def keep(answers: Mapping[str, Answer]) -> None:
 def _keep(key: str, answer: Answer, asked: Question) -> None:
     record: dict[str, Any] = {"said": answer, "range": answer.ends and [*answer.ends]}
     earlier = _predictions_for(asked)
-    if earlier and all(earlier[-1].get(name) == new for name, new in record.items()):
+    is_again = bool(earlier) and all(earlier[-1].get(name) == new for name, new in record.items())
+    answer.revised = len(earlier) > is_again
+    if is_again:
         return
     learner_log.add("predict", asked.of, hash=asked.hash, pair=asked.pair, **record)
     if earlier:

@@ -3,7 +3,7 @@
 Triton combines the values of such a reduction one by one; here they are combined in pairs, as on a GPU. Triton computes
 each integer sum twice to detect an overflow; here it wraps around, as on a GPU. Triton also searches its modules for
 functions to replace, builds tables of types, checks shapes and unwraps constants for every value; here the results are
-cached. And before each operation Triton looks for types and shapes to adapt; here first for those that are equal.
+cached, and operators remember what Triton does with their types (learned_operators.py).
 """
 
 import os
@@ -42,10 +42,7 @@ def speed_up_interpreter() -> None:
         core.block_type.numbers.__set_name__(core.block_type, "numbers")
         interpreter.TensorHandle.__post_init__ = lambda self: None
         semantic: Any = sys.modules["triton.language.semantic"].TritonSemantic
-        semantic.binary_op_type_checking_impl = _with_shortcut(
-            _operands_of_one_type, semantic.binary_op_type_checking_impl
-        )
-        semantic.broadcast_impl_value = _with_shortcut(_broadcast, semantic.broadcast_impl_value)
+        semantic.broadcast_impl_value = _unless_of_one_shape(semantic.broadcast_impl_value)
         learn_operators(interpreter, semantic)
         sys.modules["triton.runtime.jit"].ConstexprFunction.__call__ = _call_constexpr
 
@@ -91,51 +88,14 @@ def _shape(numbers: tuple[int, ...]) -> tuple[Any, Any, Any, int]:
     return constants, core.constexpr(count), core.tuple(list(numbers)), count
 
 
-def _with_shortcut(short: Callable[..., Any], usual: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that takes the short way where that has an answer, else Triton's, which also says what is wrong."""
+def _unless_of_one_shape(broadcast: Callable[..., Any]) -> Callable[..., Any]:
+    """Two values of one shape stay as they are: Triton would look at each axis."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = short(self, *args, **kwargs)
-        return usual(self, *args, **kwargs) if result is None else result
+    def method(self: Any, lhs: Any, rhs: Any) -> Any:
+        is_one = getattr(lhs.type, "numbers", ()) == getattr(rhs.type, "numbers", ())
+        return (lhs, rhs) if is_one else broadcast(self, lhs, rhs)
 
     return method
-
-
-def _operands_of_one_type(self: Any, lhs: Any, rhs: Any, *allowed: bool, **named: bool) -> Any:
-    """Two tensors of one type as they are, in one shape. Divisions and pointers need more."""
-    if len(allowed) > 2 or named or lhs.__class__ is not self.tensor or rhs.__class__ is not self.tensor:
-        return None
-    return self.broadcast_impl_value(lhs, rhs) if lhs.dtype is rhs.dtype and not lhs.dtype.is_ptr() else None
-
-
-def _broadcast(self: Any, lhs: Any, rhs: Any) -> Any:
-    left, right = getattr(lhs.type, "numbers", ()), getattr(rhs.type, "numbers", ())
-    if left == right:
-        return lhs, rhs
-    if (shape := _broadcast_shape(left, right)) is None:
-        return None
-    return _broadcast_to(self, lhs, left, shape), _broadcast_to(self, rhs, right, shape)
-
-
-@cache
-def _broadcast_shape(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...] | None:
-    import numpy as np  # a slow import; the interpreter needs it anyway
-
-    try:
-        return np.broadcast_shapes(left, right)
-    except ValueError:
-        return None
-
-
-def _broadcast_to(self: Any, value: Any, own_shape: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    import numpy as np  # a slow import; the interpreter needs it anyway
-
-    if own_shape == shape:
-        return value
-    handle, core = value.handle, sys.modules["triton.language.core"]
-    spread = np.empty(shape, handle.data.dtype)
-    spread[...] = handle.data
-    return self.tensor(handle.__class__(spread, handle.dtype.scalar), core.block_type(value.dtype, shape))
 
 
 _PLAIN: dict[int, tuple[Any, Any]] = {}  # by identity: (a tuple, the same tuple without constexpr)

@@ -49,6 +49,18 @@ def newest_figure(title: str) -> str:
     return figure(on_gpu[0][0].parent.name, chapter, rest)
 
 
+def newest_interval(title: str) -> tuple[float, float] | None:
+    """Of a `ratio` that `newest_figure` has, the interval of the measurement."""
+    chapter, _, rest = title.partition(" ")
+    parts = TITLE.fullmatch(rest)
+    if not parts or parts["field"] != "ratio":
+        return None
+    size = parts["size"] or "default"
+    device = on_one_gpu(chapter_records(chapter))[0][0].parent.name
+    result = _results(device, chapter, class_of(size)).get((parts["pair"], size))
+    return next((row.interval for row in result.rows if variant(row) == parts["variant"]), None) if result else None
+
+
 def figure(device: str, chapter: str, title: str) -> str:
     """What is recorded under a title; `stale` if the pair has changed since, `not recorded yet` if it was never timed.
 

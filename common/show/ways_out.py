@@ -1,10 +1,6 @@
-"""What to write where an honest pair is refused: the end of a message, and a section of CONTRIBUTING.md."""
-
-import re
+"""What to write where an honest pair is refused: the end of a message (and a table of CONTRIBUTING.md)."""
 
 from common.record.outcome import Cause, Finding
-from common.show.layout import markdown_table
-from common.show.words import WORDS
 
 REFERENCE = "write the answer as `reference` in the baseline, in float64"
 SECOND = (
@@ -66,18 +62,6 @@ WAYS_OUT: dict[Cause, str] = {
         "with `spawn`"
     ),
 }
-OUT_OF_SCOPE = [
-    "A pool, a server or workers that live from call to call (made in `setup`): what they do between the calls cannot "
-    "be told from cheating. Pools and a `DataLoader` with workers that are made and joined in `run` work.",
-    "Random numbers that `run` draws (dropout, sampling): two versions draw other ones. Draw the mask or the noise in "
-    "`inputs`.",
-    "Reading and writing files: a disk's cache is not controlled. Pass and return the bytes as an array of uint8.",
-    "Answers that are no arrays of numbers: texts, sets, data frames, sparse tensors, modules. Return their codes, "
-    "sorted values, columns, dense or index arrays.",
-    "Inputs that are changed in place. Copy first, as the baseline does, or write into an input called `out`.",
-    "Answers that are right in several ways that no rounding explains (the sign of an eigenvector, any one of several "
-    "paths): return what does not depend on the choice.",
-]
 
 
 def way_out(finding: Finding) -> str:
@@ -92,22 +76,3 @@ def way_out(finding: Finding) -> str:
     if facts.get("whose") == "baseline" and finding.cause in VALUES:
         return OF_BASELINE
     return WAYS_OUT.get(finding.cause, "")
-
-
-def markdown() -> str:
-    """The section of CONTRIBUTING.md: messages and what to write, then what is out of scope."""
-    rows = [
-        ["wrong answer ... on *a stress draw*", OF_DRAW],
-        ["... its offsets overflow 32 bits", OF_OFFSETS],
-        ["the baseline: wrong answer", OF_BASELINE],
-        ["wrong answer, where `TOLERANCE` is narrow", OF_NARROW],
-        *([_pattern(cause), way] for cause, way in WAYS_OUT.items()),
-    ]
-    scope = "\n".join(f"- {text}" for text in OUT_OF_SCOPE)
-    return f"{markdown_table(['the message', 'what to write'], rows)}\n\nOut of scope:\n\n{scope}"
-
-
-def _pattern(cause: Cause) -> str:
-    """A cause in words, without its facts."""
-    text = re.sub(r"\{.*?\}", "...", WORDS[cause].replace("|", "")).strip(" :")
-    return text if text.strip(".") else str(cause)

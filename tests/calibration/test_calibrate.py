@@ -15,20 +15,6 @@ import pytest
 import torch
 from samples import refused, wait_until
 
-from common.calibration import calibrate, calibration_page, known_times, trials
-from common.calibration.checks import FORMAT, contradiction, judge, own_cost
-from common.calibration.findings import (
-    FILE,
-    PAIRS,
-    SCHEMA,
-    Findings,
-    KnownTimes,
-    Run,
-    Spin,
-    VariantResult,
-    keep,
-    to_json,
-)
 from common.engine import runner
 from common.engine.runner import has_failed, run_pairs
 from common.machine.device import describe
@@ -40,6 +26,20 @@ from common.record.outcome import Cause
 from common.record.result import Record
 from common.show import tables
 from tools.__main__ import main
+from tools.calibration import calibrate, calibration_page, known_times, trials
+from tools.calibration.checks import FORMAT, contradiction, judge, own_cost
+from tools.calibration.findings import (
+    FILE,
+    PAIRS,
+    SCHEMA,
+    Findings,
+    KnownTimes,
+    Run,
+    Spin,
+    VariantResult,
+    keep,
+    to_json,
+)
 
 # Planted data: 200 runs of a harness that is right, and of one with a fault
 

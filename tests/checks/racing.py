@@ -8,7 +8,6 @@ import triton
 import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
-from common.checks import access_history
 from common.checks.kernel_memory import BadAccess, watched
 from common.engine.job import Job
 from common.engine.measure import measure_pair
@@ -143,12 +142,6 @@ def error_of(name, order=""):
             error = error.__cause__
         return f"{type(error).__name__}: {error}"
     return ""
-
-
-def error_without_waiting(name):
-    """As `error_of`, but every read is remembered at once."""
-    with patch.object(access_history, "MOST_WAITING", 0):
-        return error_of(name)
 
 
 def masked_maximum(undefined):

@@ -66,13 +66,6 @@ def test_what_is_ordered_passes(interpreter, name, order):
     assert error_of(interpreter, name, order) == ""
 
 
-@pytest.mark.parametrize("name", ["a sum", "a halo in place", "a halo", "lanes", "the last arriver"])
-def test_reads_that_wait_for_the_first_write_are_seen_as_if_they_did_not(interpreter, name):
-    from racing import error_without_waiting
-
-    assert interpreter.submit(error_without_waiting, name).result() == error_of(interpreter, name)
-
-
 def test_a_program_that_waits_for_a_later_one_is_told(interpreter):
     line = WAIT.strip("\\()")
     assert error_of(interpreter, "a wait").startswith(f"Waits: {line} waits for another program")

@@ -12,7 +12,7 @@ from samples import arms_for, pair_result, record, refused, write_pair
 from common.cli import counts
 from common.cli.counts import CountedPair
 from common.pairs.pair import discover
-from common.pairs.source import source_hash, timed_code
+from common.pairs.source import source_hash
 from common.record.outcome import Cause, Finding, Verdict
 from common.record.record_file import load_record, save_record
 from common.record.result import Row
@@ -21,9 +21,10 @@ from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import VersionTraffic
 from common.xray.compilers import Binary
 from common.xray.occupancy import MACHINES
-from common.xray.work import code_of
 from tools import carry_records
 from tools.old_tree import RenameMap, old_pairs, read_map
+from tools.timed_code import timed_code
+from tools.work import code_of
 
 pytest.importorskip("triton")  # which compiles the kernels
 TEXT = textwrap.dedent(
@@ -137,7 +138,7 @@ def test_what_was_carried_before_is_carried_on_from_each_code_that_it_was_of(car
 
 def test_a_loop_that_triton_specializes_is_compared_before_that(monkeypatch):
     numbers = count()
-    monkeypatch.setattr("common.xray.work.machine_code", lambda _: next(numbers))  # each time another
+    monkeypatch.setattr("tools.work.machine_code", lambda _: next(numbers))  # each time another
 
     def code(ttir):
         return code_of(Binary("kernel", b"", "", 128, 0, ttir))

@@ -4,17 +4,18 @@ All alternatives and wrong answers are judged by `make mutants`; here one of eac
 """
 
 import ast
+import json
 import re
 import shutil
 
 import pytest
 from mutants import answers
 
-from common.learn.exercise import exercises, find, read
+from common.learn.exercise import NOTEBOOKS, exercises, find, read
 from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
 from common.machine.device import default_device
-from common.pairs.pair import chapters, discover
+from common.pairs.pair import ROOT, chapters, discover
 from common.show.quoted_figures import newest_figure
 
 KNOWN = exercises()
@@ -85,10 +86,38 @@ def test_a_reader_sees_the_program_that_is_counted(exercise):
     assert [name for name in counted.keys() & shown.keys() if counted[name] != shown[name]] == []
 
 
+@pytest.mark.parametrize("exercise", KNOWN, ids=lambda each: each.id)
+def test_what_an_exercise_says_to_read_stands_before_it(exercise):
+    """Sections with these numbers, above the cell that shows it, and pairs with such a version."""
+    assert exercise.read, "`read` names the sections and the pair that teach what is asked"
+    for of, *words in map(str.split, exercise.read):
+        if of == "pair":
+            file = "_".join(["optimized" if words[1:] else "baseline", *words])
+            assert (ROOT / exercise.chapter / f"{file}.py").is_file(), words
+        else:
+            chapter = words[words.index("of") + 1] if "of" in words else exercise.chapter
+            numbers = [int(word) for word in words if word.isdigit()]
+            assert max(numbers) <= max(sections_before(chapter, exercise.id)), f"{of} {words}"
+
+
+def sections_before(chapter, shown):
+    """Numbers of the sections of a chapter's notebooks above the exercise's cell; all if another chapter has it."""
+    found = []
+    for path in sorted(NOTEBOOKS.glob(f"{chapter}_*.ipynb")):
+        cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+        here = next((place for place, text in enumerate(cells) if f'nb.learn.show("{shown}")' in text), len(cells))
+        if here < len(cells) or not shown.startswith(f"{chapter}/"):
+            found += map(int, re.findall(r"^## (\d+)\.", "\n".join(cells[:here]), re.MULTILINE))
+    return found
+
+
 def test_each_chapter_has_its_exercises_in_an_order():
     for chapter in {each.chapter for each in KNOWN}:
         orders = [each.order for each in KNOWN if each.chapter == chapter]
         assert orders == sorted(set(orders)), f"{chapter}: two exercises have the same place"
+        cells = "".join(path.read_text(encoding="utf-8") for path in sorted(NOTEBOOKS.glob(f"{chapter}*.ipynb")))
+        shown = re.findall(r'nb\.learn\.show\(\\"(\S+?)\\"\)', cells)
+        assert shown == [each.id for each in KNOWN if each.chapter == chapter], f"{chapter}: `order` is the notebook's"
 
 
 @pytest.mark.parametrize("name", QUOTED)

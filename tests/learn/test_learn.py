@@ -88,6 +88,14 @@ def test_a_file_is_graded_and_next_goes_on(course, capsys):
     assert "ch1/two" in capsys.readouterr().out
 
 
+def test_start_says_what_to_read_first(course, capsys):
+    toml = course / "exercises/ch1/two/exercise.toml"
+    toml.write_text('read = ["section 4", "pair softmax registers"]\n' + toml.read_text())
+    assert run("start", "two") == run("start", "one") == 0
+    out = capsys.readouterr().out
+    assert out.count("Read first") == 1 and "\n\nRead first, in ch1: section 4; pair softmax registers.\n" in out
+
+
 def test_start_without_an_id_stays_at_an_exercise_until_it_is_passed(course, capsys):
     for _ in range(2):
         assert run("start") == 0
@@ -351,7 +359,9 @@ def test_a_tick_says_at_which_try_a_prediction_held(answers, tick, course, monke
     (folder / "exercise.toml").write_text(toml)
     for answer in answers:
         run("predict", "one", f"ratio={answer}")
-    capsys.readouterr()
+    end = "".join(capsys.readouterr().out.splitlines()[-2:])
+    late = tick.partition("✓")[2].removesuffix(" two")
+    assert f"one: passed{late}{': the first' if late else '. '}" in end or "✓" not in tick
     run("progress")
     assert capsys.readouterr().out.splitlines()[0].endswith(f" of 2: {tick}")
     run("list")
@@ -499,6 +509,7 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
             "wrong.a: says 'rigth': its gates are code, right, sent, speed, traffic$",
         ),
         ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a"]]}', "wrong.a: .* length 2, got 1 .*edits"),
+        ("order = 2", 'order = 2\nread = ["chapter 1"]', "read: .'chapter 1'.: write 'section 4'"),
         ("order = 2", 'order = 2\nwrong.a = {says = "x", edits = [["a", "b"]]}', "wrong.a: .*says"),
         (
             "order = 2",

@@ -49,6 +49,9 @@ def test_interval_scores_and_sureness():
     assert sureness([wrong] * 19).endswith("Nothing is concluded from fewer than 20.")
     for made, said in (([wrong] * 20, "too narrow"), ([right] * 40, "too wide"), ([right] * 27 + [wrong] * 3, "fits")):
         assert said in sureness(made)
+    meets = ScoredForecast("a", 1.0, 1.9, 2.0, interval=(1.92, 2.1))  # 1.92 / 1.02 is below 1.9
+    assert meets.hit and meets.score == pytest.approx(0.6419, abs=1e-4)
+    assert not ScoredForecast("a", 1.0, 1.9, 2.0, interval=(1.95, 2.1)).hit
     assert "low" in off(1.0, 3.0) and "high" in off(3.0, 1.0) and off(2, 2) == "right"
 
 

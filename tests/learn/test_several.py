@@ -5,7 +5,7 @@ import re
 import pytest
 
 from common.isolation import worker
-from common.learn import multi_process
+from common.learn import errors, multi_process
 from common.learn.errors import BROKE, WAITS
 from common.learn.exercise import find
 from common.learn.gate import NOT_YET
@@ -45,10 +45,10 @@ def unread(x):
 
 @pytest.fixture
 def own(tmp_path):
-    """own(old, new): what is said of the ring's solution with a change, in a file of the reader's."""
+    """own(old, new): what is said of a right ring, of chunks that differ in length, with a change: a reader's file."""
 
     def of(old, new):
-        text = RING.solution.read_text(encoding="utf-8")
+        text = (RING.folder / "alternatives/uneven_chunks.py").read_text(encoding="utf-8")
         assert old in text
         (tmp_path / "ring.py").write_text(text.replace(old, new), encoding="utf-8")
         found = grade(RING, tmp_path / "ring.py")
@@ -100,6 +100,28 @@ def test_a_gate_that_is_not_given_is_not_judged():
 def test_a_process_that_raises_is_named_with_its_line(own):
     said = own("    total = x.clone()\n", "    total = x.clone()\n    assert rank != 2, 'no luck'\n")
     assert said.startswith("rank 2: AssertionError: no luck (ring.py:")
+
+
+@pytest.mark.rest
+def test_a_transfer_that_nothing_keeps_is_named_with_its_line(own, monkeypatch):
+    monkeypatch.setattr(multi_process, "DEADLINE_S", 5.0)
+    old = "        exchange(chunks[(rank - step) % ranks], right, received, left)"
+    said = own(old, "        dist.isend(chunks[(rank - step) % ranks], right)\n        dist.recv(received, left)")
+    assert "`dist.isend(chunks[(rank - step) % ranks], right)`: nothing keeps what this returns" in said
+    assert WAITS not in said and re.search(r"line \d+, ", said)
+
+
+def test_what_holds_for_three_processes_only_is_refused(own):
+    said = own("ranks, rank = dist.get_world_size(), dist.get_rank()", "ranks, rank = 3, dist.get_rank()")
+    assert said.startswith("right in 3 processes, but not in 4") and "dist.get_world_size()" in said
+
+
+def test_a_sum_that_is_started_and_not_waited_for_is_counted(tmp_path):
+    program = PROGRAM.replace("dist.all_reduce(total)", "work = dist.all_reduce(total, async_op=True)")
+    (tmp_path / "program.py").write_text(program)
+    (_, unwaited, _), *_ = worker.call(count, tmp_path / "program.py", deadline_s=20.0)
+    assert unwaited.unwaited == 1 and errors.unwaited_text(1).startswith(". Of the transfers that a call starts, 1 is")
+    assert errors.unwaited_text(0) == ""
 
 
 @pytest.mark.rest

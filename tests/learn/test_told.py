@@ -193,3 +193,26 @@ def test_sums_of_float16_products_are_told_to_be_float32(tmp_path):
     said = grade(exercise, tmp_path / "own.py").gates[-1].text
     says = ". The error is as large as that of products or sums in float16: multiply and add in float32"
     assert said.endswith(says + ", and approximate no function"), said
+
+
+@pytest.mark.parametrize(
+    ("got", "dtype", "says"),
+    [
+        (
+            lambda want: want.half(),
+            torch.float32,
+            "All are near (off by at most 0.0004 of the largest number): are sums",
+        ),
+        (lambda want: want + 1, torch.float32, ""),
+        (lambda want: want * torch.inf, torch.float16, ", or a number above 65,504 that is rounded to float16"),
+        (
+            lambda want: want * torch.inf,
+            torch.float32,
+            "Infinity on the way makes this: the exponential of a large number",
+        ),
+    ],
+)
+def test_lost_digits_and_overflow_are_told_from_other_wrong_values(got, dtype, says):
+    want = torch.linspace(0.123, 1.234, 50, dtype=torch.float64)
+    said = mismatch_text("out", got(want).to(dtype), want, []).partition("wrong)")[2]
+    assert (says in said and bool(said) == bool(says)) and ("float16" in said) == (dtype == torch.float16)

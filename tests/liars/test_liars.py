@@ -10,10 +10,11 @@ from rich.console import Console
 from samples import reason_of
 
 from common.record.record_file import to_json
-from common.show import console, heatmap, summary
+from common.show import console, heatmap
 from liars import WAYS, answer, clock, state, test_alone, test_on_gpu, test_statistics
 from liars.case import assert_believed, assert_out, rooms, rows_of, write_rooms
 from liars.child import measure_quickly, measured
+from tools import recorded_pages
 
 FAMILIES = {**clock.FAMILIES, **state.FAMILIES, **answer.FAMILIES}
 LIARS = {name: case for cases in FAMILIES.values() for name, case in cases.items()}
@@ -96,7 +97,7 @@ def test_the_console_shows_no_figure_of_a_liar(record):
 
 
 def test_the_readmes_table_shows_no_figure_of_a_liar(record, tmp_path):
-    text = summary.tables_by_device([(tmp_path / "here" / "liars.json", record)], lambda pair: True, [])
+    text = recorded_pages.tables_by_device([(tmp_path / "here" / "liars.json", record)], lambda pair: True, [])
     assert len(RATIO.findall("\n".join(lines_of(text, "twin")))) == len(LIARS)
     assert not RATIO.search("\n".join(lines_of(text, "liar")))
     assert {tuple(line.split(" | ")[2:]) for line in lines_of(text, "liar")} == {("", "", " |")}

@@ -76,16 +76,14 @@ def test_chapter_4_orders_tiles_and_splits_as_the_pairs_do():
     pytest.importorskip("triton")
     code, pairs, here = code_of("ch4"), pairs_of("ch4"), {}
     exec(code["order-place"].split("print(")[0], here)
-    exec("import math\n" + code["full-count"].split("lines =")[0], here)
     (grouped,) = [version for version in pairs["matmul"].variants if version.label == "optimized/grouped"]
     theirs = load(grouped.path).swizzle.fn  # as Triton was given it
     for group in (1, 3, 8):
-        places = [[swizzle(pid, 7, 5, group) for pid in range(35)] for swizzle in (here["swizzle"], theirs)]
-        assert places[0] == places[1] and len(set(places[0])) == 35
+        places = [theirs(pid, 7, 5, group) for pid in range(35)]
+        assert here["in_order"](7, 5, group) == places and len(set(places)) == 35
     split = load(pairs["split_k"].variants[0].path)
-    for m, n, k in ((16, 4096, 16_384), (1, 67, 1999), (64, 4096, 16_384), (64, 8704, 4096), (512, 512, 16_384)):
-        _, tiles, splits = split.plan(m, n, k)
-        assert here["plan"](m, n, k) == (tiles, splits)
+    planned = ast.literal_eval(re.search(r"splits in (\(\n.*?\n\)):", code["full-count"], re.DOTALL)[1])
+    assert planned and all(split.plan(*sizes)[1:] == (tiles, splits) for *sizes, tiles, splits in planned)
 
 
 def test_chapter_5_asks_for_sizes_that_exist():

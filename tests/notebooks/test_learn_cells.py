@@ -37,7 +37,7 @@ def titles(cell):
 def test_an_exercise_says_what_it_asks_and_folds_the_rest():
     first, *folded = nb.learn.show("ch1/pencil").data.split("<details>")
     pencil = find("ch1/pencil")
-    assert first.startswith(f"**Exercise ch1/pencil: {pencil.title}** (count, about {pencil.minutes} minutes). ")
+    assert first.startswith(f"**Exercise ch1/pencil: {pencil.title}** (count, about {pencil.reader_minutes} minutes). ")
     assert pencil.objective in first and len(folded) == 1
     assert pencil.spec.strip() in folded[0] and "`nb.learn.check('ch1/pencil')`" in folded[0]
     for name in pencil.answers:

@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from dataclasses import replace
 
 import pytest
 from cells import code_of
@@ -10,6 +11,7 @@ from samples import pair_result
 
 from common.notebook import forecast_cells, nb, questions
 from common.pairs.pair import ROOT
+from common.record.outcome import Verdict
 from common.show.tables import ratio
 
 
@@ -33,6 +35,8 @@ def test_the_naive_forecaster_answers_what_is_missing_and_says_so(naive, capsys)
         (1.0, 1.82, "you said 1 sectors, counted 1.82: 1.82 times too low"),
         (10_241, 641, "you said 10,241 sectors, counted 641: 16.0 times too high"),
         (0, 3, "you said 0 sectors, counted 3: wrong"),
+        (8_191, 8_192, "you said 8,191 sectors, counted 8,192: 1 too low"),
+        (8_193.5, 8_192.5, "you said 8,193.5 sectors, counted 8,192.5: right to 0.0%"),
         (0, 0, "you said 0 sectors, counted 0: right"),
     ],
 )  # fmt: skip
@@ -56,6 +60,17 @@ def test_a_range_is_held_against_its_nearest_end():
     below, around = (questions.value("ratio", ends) for ends in ((1.5, 1.9), (1.5, 2.5)))
     assert nb.against(below, row) == f"you said 1.50 to 1.90x, measured {ratio(row)}: 5% too low"
     assert nb.against(around, row) == f"you said 1.50 to 2.50x, measured {ratio(row)}: your range holds it"
+    meets = questions.value("ratio", (1.5, 1.97))  # as 1.97 alone is right
+    assert nb.against(meets, row) == f"you said 1.50 to 1.97x, measured {ratio(row)}: your range meets the interval"
+
+
+def test_what_is_unsure_is_not_scored(monkeypatch):
+    kept = []
+    monkeypatch.setattr(questions, "keep_figure", lambda *args, **beside: kept.append(args))
+    row = replace(pair_result().rows[0], verdict=Verdict.UNSURE)
+    assert nb.compared("same", "unsure") == "you said same: the measurement is unsure, so nothing is scored"
+    assert nb.against(2.0, row).endswith(": nothing is scored, because the measurement is unsure")
+    assert kept == [] and nb.compared("same", "faster") == "you said same: it is faster" and kept
 
 
 @pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch2", "ch3", "ch4", "ch5", "ch6"])
@@ -83,4 +98,6 @@ def test_the_term_that_was_missed_is_named():
     *_, near, text = nb.against(1.1, row, {"the bytes": 1.0}).splitlines()
     assert near == "nearest to the measured speedup: the bytes (1.00x)"
     assert text == "The nearest explanation gives 1.00x; a factor of 2.00 is still missing."
+    *_, tie = nb.against(2.0, row, {"the bytes": 1.0, "the sectors": 3.99}).splitlines()[:2]
+    assert tie == "nearest to the measured speedup: the sectors (3.99x) and the bytes (1.00x), which miss it alike"
     assert nb.against(5.0, row, {"the calls": 16.0}).endswith("gives 16.0x, 8.00 times too much.")

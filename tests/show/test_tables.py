@@ -13,6 +13,7 @@ from common.show import formats, summary, tables, words
 from common.show.console import remarks
 from common.show.recorded_column import NO_GPU_RESULTS
 from common.show.ways_out import way_out
+from tools import recorded_pages
 
 
 def test_numbers_are_written_in_their_unit():
@@ -171,7 +172,7 @@ def test_the_fastest_library_is_of_those_that_do_the_same_work():
 def by_device(*records, pairs=(), stale=()):
     """What is said of records by the first words of their devices' names; `stale`: the pairs that have changed."""
     files = [(Path("/recorded", each.environment["device"]["name"].lower(), "ch1.json"), each) for each in records]
-    return summary.tables_by_device(files, lambda pair: pair.name not in stale, pairs)
+    return recorded_pages.tables_by_device(files, lambda pair: pair.name not in stale, pairs)
 
 
 def test_a_recorded_row_is_shown_with_device_date_versions_file_and_page():

@@ -4,7 +4,8 @@ import pytest
 
 from common.record.outcome import Cause, Finding
 from common.show import words
-from common.show.ways_out import OF_BASELINE, OF_DRAW, OF_NARROW, WAYS_OUT, markdown, way_out
+from common.show.ways_out import OF_BASELINE, OF_DRAW, OF_NARROW, WAYS_OUT, way_out
+from tools.refusals import markdown
 
 
 @pytest.mark.parametrize("cause", Cause)

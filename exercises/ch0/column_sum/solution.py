@@ -15,7 +15,7 @@ import triton.language as tl
 SIZES = {
     "check": {"n_rows": 100, "n_cols": 70}, "check/one": {"n_rows": 1, "n_cols": 1},
     "check/tall": {"n_rows": 1100, "n_cols": 3}, "check/wide": {"n_rows": 5, "n_cols": 257},
-    "count": {"n_rows": 96, "n_cols": 128}, "default": {"n_rows": 2048, "n_cols": 32_768},
+    "count": {"n_rows": 40, "n_cols": 512}, "default": {"n_rows": 2048, "n_cols": 32_768},
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import triton.language as tl
 SIZES = {
     "check": {"n": 1000, "step": 3}, "check/one": {"n": 1, "step": 1}, "check/ragged": {"n": 4099, "step": 2},
     "check/long": {"n": 30_000, "step": 7}, "check/wide": {"n": 130, "step": 200},
+    "check/apart": {"n": 20_000, "step": 50},
     "count": {"n": 16_384, "step": 2}, "default": {"n": 67_108_864, "step": 2},
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ import triton.language as tl
 SIZES = {
     "check": {"batch": 2, "pixels": 127, "channels": 33}, "check/one": {"batch": 1, "pixels": 1, "channels": 1},
     "check/colours": {"batch": 3, "pixels": 129, "channels": 3},
-    "check/wide": {"batch": 1, "pixels": 5, "channels": 259}, "count": {"batch": 1, "pixels": 256, "channels": 256},
+    "check/wide": {"batch": 1, "pixels": 5, "channels": 259}, "count": {"batch": 2, "pixels": 128, "channels": 256},
     "default": {"batch": 64, "pixels": 4096, "channels": 512},
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ import triton.language as tl
 SIZES = {
     "check": {"rows": 1100, "columns": 37}, "check/one": {"rows": 1, "columns": 1},
     "check/wide": {"rows": 3, "columns": 1025}, "check/long": {"rows": 4099, "columns": 5},
-    "count": {"rows": 512, "columns": 64}, "default": {"rows": 65_536, "columns": 1024},
+    "count": {"rows": 2048, "columns": 64}, "default": {"rows": 65_536, "columns": 1024},
 }  # fmt: skip
 
 

@@ -11,14 +11,16 @@ import triton
 import triton.language as tl
 
 SIZES = {
-    "check": {"n_rows": 60, "n_cols": 5}, "check/one": {"n_rows": 33, "n_cols": 1},
+    "check": {"n_rows": 60, "n_cols": 20}, "check/one": {"n_rows": 33, "n_cols": 1},
     "check/ragged": {"n_rows": 7, "n_cols": 1000}, "check/full": {"n_rows": 9, "n_cols": 64},
     "count": {"n_rows": 64, "n_cols": 128}, "default": {"n_rows": 65_536, "n_cols": 1000},
 }  # fmt: skip
 
 
 def inputs(n_rows, n_cols, device="cuda"):
-    return {"x": torch.randn(n_rows, n_cols, device=device), "weights": torch.randn(n_cols, device=device)}
+    x = torch.randn(n_rows, n_cols, device=device)
+    x = x.masked_fill(torch.rand_like(x) < 0.3, 0.0)  # as behind a relu
+    return {"x": x, "weights": torch.randn(n_cols, device=device)}
 
 
 def reference(x, weights):

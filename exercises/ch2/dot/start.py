@@ -9,7 +9,9 @@ import triton.language as tl
 
 
 def inputs(n_rows, n_cols, device="cuda"):
-    return {"x": torch.randn(n_rows, n_cols, device=device), "weights": torch.randn(n_cols, device=device)}
+    x = torch.randn(n_rows, n_cols, device=device)
+    x = x.masked_fill(torch.rand_like(x) < 0.3, 0.0)  # as behind a relu
+    return {"x": x, "weights": torch.randn(n_cols, device=device)}
 
 
 @triton.jit

@@ -1,6 +1,6 @@
 """Count what a geometric product in torch's operations launches and moves. See the exercise's text for the program.
 
-Yours: the three functions. Each must be exact for 2 and 3 dimensions and for any batch and features.
+Yours: the three functions. Each must be exact for any number of dimensions, batch and features.
 """
 
 

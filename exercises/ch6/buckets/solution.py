@@ -14,14 +14,15 @@ import torch.distributed as dist
 RANKS = 3  # with two processes, a division by 2 would always be right
 SIZES = {
     "check": {"layers": 3, "n": 7}, "check/one": {"layers": 1, "n": 1}, "check/wide": {"layers": 2, "n": 65},
+    "check/large": {"layers": 1, "n": 33, "scale": 1e38},  # of bfloat16 and float32 the largest are 3.4e38
     "default": {"layers": 100, "n": 128},
 }  # fmt: skip
 
 
-def inputs(layers=100, n=128, rank=0, ranks=3, device="cuda"):
+def inputs(layers=100, n=128, scale=1.0, rank=0, ranks=3, device="cuda"):
     shapes = [shape for i in range(layers) for shape in ((n, n + i % 3), (n,))]  # a weight and a bias of each layer
     types = [torch.bfloat16 if len(shape) == 2 else torch.float32 for shape in shapes]
-    whole = [torch.randn(ranks, *shape, device=device) for shape in shapes]
+    whole = [torch.randn(ranks, *shape, device=device).clamp(-3, 3) * scale for shape in shapes]
     return {"grads": [each[rank].to(dtype) for each, dtype in zip(whole, types, strict=True)]}
 
 

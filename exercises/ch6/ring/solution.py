@@ -9,9 +9,10 @@ the left is added to the own chunk, and this chunk is sent in the next step. The
     ...
     step p - 2       chunk r + 2  chunk r + 1    now whole in process r
 
-In the other p - 1 steps the whole sums go around, and replace what is there. A process sends 2 (p - 1) / p of the
-vector. That does not grow with p: process 0 of a star sends p - 1 vectors, and everybody waits for its link. The price
-is latency: 2 (p - 1) steps follow one another. For small vectors a tree, with about 2 log2(p) steps, is faster.
+In the other p - 1 steps the whole sums go around, and replace what is there. The chunks are equally long, with zeros at
+the end: so each process sends 2 (p - 1) chunks of n / p elements, rounded up. That hardly grows with p: process 0 of a
+star sends p - 1 vectors, and everybody waits for its link. The price is latency: 2 (p - 1) steps one after another. For
+small vectors a tree, with about 2 log2(p) steps, is faster.
 """
 
 import torch
@@ -43,8 +44,9 @@ def exchange(send, to, receive, source):
 def run(x):
     ranks, rank = dist.get_world_size(), dist.get_rank()
     right, left = (rank + 1) % ranks, (rank - 1) % ranks
-    total = x.clone()
-    chunks = total.tensor_split(ranks)
+    total = x.new_zeros(-(-len(x) // ranks) * ranks)
+    total[: len(x)] = x
+    chunks = total.chunk(ranks)
     for step in range(ranks - 1):
         mine = chunks[(rank - step - 1) % ranks]
         received = torch.empty_like(mine)
@@ -52,4 +54,4 @@ def run(x):
         mine += received
     for step in range(ranks - 1):
         exchange(chunks[(rank - step + 1) % ranks], right, chunks[(rank - step) % ranks], left)
-    return total
+    return total[: len(x)].clone()

@@ -6,6 +6,7 @@ import triton.language as tl
 
 SIZES = {
     "round": {"rows": 64, "cols": 128}, "narrow": {"rows": 24, "cols": 40}, "flat": {"rows": 3, "cols": 200},
+    "unseen": {"rows": 37, "cols": 72},
 }  # fmt: skip
 
 

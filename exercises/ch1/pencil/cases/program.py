@@ -4,6 +4,7 @@ import torch
 
 SIZES = {
     "short": {"n": 1000, "steps": 1}, "long": {"n": 4096, "steps": 5}, "odd": {"n": 77, "steps": 3},
+    "unseen": {"n": 500, "steps": 8},
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ SIZES = {
     "many": {"rows": 256, "columns": 40},
     "odd": {"rows": 333, "columns": 9},
     "row": {"rows": 1, "columns": 21},
+    "unseen": {"rows": 171, "columns": 27},
 }
 
 

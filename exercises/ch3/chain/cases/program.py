@@ -6,6 +6,7 @@ import triton.language as tl
 
 SIZES = {
     "square": {"rows": 64, "columns": 64}, "wide": {"rows": 8, "columns": 1000}, "narrow": {"rows": 200, "columns": 24},
+    "unseen": {"rows": 37, "columns": 88},
 }  # fmt: skip
 
 

@@ -1,11 +1,12 @@
 """Count what a geometric product in torch's operations launches and moves. See the exercise's text for the program.
 
-Yours: the three functions. Each must be exact for 2 and 3 dimensions and for any batch and features.
+Yours: the three functions. Each must be exact for any number of dimensions, batch and features.
 """
 
 
 def launches(dimensions, batch, features):
-    return {2: 29, 3: 121}[dimensions]
+    blades = 2**dimensions
+    return blades * (2 * blades - 1) + 1
 
 
 def requested_bytes(dimensions, batch, features):
@@ -14,4 +15,5 @@ def requested_bytes(dimensions, batch, features):
 
 
 def entries(dimensions, batch, features):
-    return {2: 141, 3: 1081}[dimensions]
+    blades = 2**dimensions
+    return 2 * blades**3 + blades * (blades - 1) + 1

@@ -4,7 +4,8 @@ import torch
 
 SIZES = {
     "2d": {"dimensions": 2, "batch": 4, "features": 32}, "3d": {"dimensions": 3, "batch": 2, "features": 16},
-    "3d/odd": {"dimensions": 3, "batch": 3, "features": 5},
+    "3d/odd": {"dimensions": 3, "batch": 3, "features": 5}, "unseen/4d": {"dimensions": 4, "batch": 1, "features": 2},
+    "unseen/1d": {"dimensions": 1, "batch": 7, "features": 3},
 }  # fmt: skip
 
 
@@ -14,7 +15,7 @@ def inputs(dimensions, batch, features, device="cpu"):
 
 def product(i, j):
     """The sign and the blade of a product of two blades. Bit a of a blade's number: axis a is in it."""
-    swaps = sum((i >> shift & j).bit_count() for shift in (1, 2))
+    swaps = sum((i >> shift & j).bit_count() for shift in (1, 2, 3))
     return (-1) ** swaps, i ^ j
 
 

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-SIZES = {"two": {"n": 24, "ranks": 2}, "four": {"n": 1000, "ranks": 4}, "eight": {"n": 64, "ranks": 8}}
+SIZES = {"two": {"n": 24, "ranks": 2}, "four": {"n": 1000, "ranks": 4}, "unseen": {"n": 64, "ranks": 8}}
 
 
 def inputs(n, rank, ranks, device="cuda"):

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from common.calibration.findings import KnownTimes, Spin
 from common.engine.job import Job
 from common.machine.clock import Clock, DeviceClock, WallClock, host_seconds
 from common.machine.device import use_device
 from common.machine.throttling import clocks_now
 from common.pairs.pair import load
+from tools.calibration.findings import KnownTimes, Spin
 
 SPINS = {  # seconds -> samples: from the length of batches, or what events resolve well, up to a slow call
     "cpu": {1e-3: 50, 10e-3: 30, 100e-3: 10},

@@ -1,4 +1,4 @@
-"""says that it holds as many micro-batches as there are stages, also where there are fewer"""
+"""says that it holds as many micro-batches as there are stages, also where there are fewer micro-batches than stages"""
 
 from schedules import bubble, one_forward_one_backward, play
 

@@ -19,11 +19,6 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from common.calibration import RUNS, known_times, trials
-from common.calibration.calibration_page import HEADINGS, rows
-from common.calibration.checks import ALONE, judge
-from common.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
-from common.calibration.trials import PER_PROCESS, Say, TrialError
 from common.isolation import interrupt
 from common.machine import background_load
 from common.machine.device import default_device
@@ -33,6 +28,11 @@ from common.pairs.wide_tables import print_table
 from common.record import files
 from common.record.result import Record
 from common.show.console import make_console, print_wrapped, progress
+from tools.calibration import RUNS, known_times, trials
+from tools.calibration.calibration_page import HEADINGS, rows
+from tools.calibration.checks import ALONE, judge
+from tools.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
+from tools.calibration.trials import PER_PROCESS, Say, TrialError
 
 BUSY = 5  # with every core busy, 1 run in 5: each takes more than twice as long
 SETTLED = 5  # with runs alone in separate processes, 1 run in 5: each takes several times as long

@@ -6,9 +6,9 @@ from statistics import median
 import numpy as np
 
 from common import stats
-from common.calibration.findings import SCHEMA, Check, Findings, KnownTimes, Run, Spin, VariantResult
 from common.record.files import MEASURE_OR_CONVERT, Format, RecordError
 from common.record.outcome import FAILED, Cause
+from tools.calibration.findings import SCHEMA, Check, Findings, KnownTimes, Run, Spin, VariantResult
 
 CALLED = 0.05  # at most this share of equal pairs is called different: the promise of a 95 % interval
 FOUND = 0.95  # at least this share of planted 5 % differences is found

@@ -3,9 +3,9 @@
 from dataclasses import astuple
 from pathlib import Path
 
-from common.calibration.findings import Findings
 from common.show.layout import markdown_table
 from common.show.tables import NOTHING, source
+from tools.calibration.findings import Findings
 
 HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from common.calibration.findings import Run, run_of
 from common.engine.job import Job
 from common.engine.measure import measure_pair
 from common.engine.runner import run_pairs
@@ -16,6 +15,7 @@ from common.isolation import worker
 from common.pairs.pair import Pair, load, short, sizes_of
 from common.pairs.user_error import UserError
 from common.record.result import Record
+from tools.calibration.findings import Run, run_of
 
 BLOCKS = 12  # the pilot's choice on a quiet machine; on a noisy one up to four times as many
 PER_PROCESS = 20  # runs: with a process for each, starts would take a quarter of the time
