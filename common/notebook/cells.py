@@ -10,6 +10,7 @@ from typing import Any
 from IPython.display import Markdown
 
 from common.machine.clock import Clock, make_clock
+from common.notebook.markup import Coloured, diff
 from common.pairs.contract import Version, is_inherited
 from common.pairs.pair import Pair, load
 from common.pairs.source import UNHASHED, omitted_statements
@@ -27,7 +28,7 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown
     return Markdown(markdown_table(headings, lines) if lines else "*No table: there are no figures for it here.*")
 
 
-def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -> Markdown:
+def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -> Coloured:
     """The diff between a variant and another version: the lesson.
 
     `versus`: a label; by default the one that the variant's VERSUS names, otherwise the baseline's.
@@ -36,8 +37,7 @@ def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -
     new = versions[label]
     old = versions[versus or new.versus or "baseline"]
     names = old.path.name, new.path.name
-    diff = difflib.unified_diff(_lesson(old, new), _lesson(new, old), *names, n=2, lineterm="")
-    return Markdown("\n".join(["```diff", *diff, "```"]))
+    return diff(difflib.unified_diff(_lesson(old, new), _lesson(new, old), *names, n=2, lineterm=""))
 
 
 def _lesson(version: Version, other: Version) -> list[str]:

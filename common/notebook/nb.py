@@ -14,6 +14,7 @@ from common.notebook.cells import cpu_clock, ready, row_of, seconds_of, show, sh
 from common.notebook.chapter_cells import chapter, kernels_of, show_another, show_code, show_counts, show_xray
 from common.notebook.forecast_cells import against, compared, off, predict
 from common.notebook.kernel_check import check_kernel, compiled, need_triton
+from common.notebook.markup import card, end
 from common.notebook.named_gpu import gpu
 from common.pairs.pair import ROOT, discover, load
 from common.show import heatmap, plot
