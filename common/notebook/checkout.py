@@ -1,11 +1,8 @@
 """Which checkout a notebook's `common` is of: two clones may share an environment, which imports one of them only."""
 
-import os
 from pathlib import Path
 
-from IPython.core.getipython import get_ipython
-
-from common.notebook.markup import OneLine, tell_stops
+from common.notebook.markup import OneLine, has_reader, tell_stops
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 
@@ -28,6 +25,6 @@ def check(folder: Path) -> str:
 def announce() -> None:
     """Print it to a reader, who is told of stops, too; a run whose outputs are kept is not. Raises OtherCheckout."""
     line = check(Path.cwd())
-    if get_ipython() and os.environ.get("SPEED_OF_LIGHT_FORECASTER") != "naive":
+    if has_reader():
         print(line)
         tell_stops()

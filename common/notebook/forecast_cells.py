@@ -9,6 +9,7 @@ from typing import Any
 
 from common.learn import forecast_score
 from common.notebook import questions
+from common.notebook.markup import FORECASTER
 from common.notebook.questions import NoPrediction
 from common.pairs.pair import ROOT
 from common.record.outcome import Verdict
@@ -17,7 +18,6 @@ from common.show import words
 from common.show.formats import digits
 from common.show.tables import ratio
 
-FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: somebody runs a notebook for its outputs, and answers nothing
 NAIVE = ROOT / "notebooks/forecaster.toml"
 WIDE = 1.2  # an interval whose ends are further apart than this factor holds many predictions
 NEAR = 1.25  # a figure within this factor of another says the same, for an explanation

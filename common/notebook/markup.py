@@ -3,6 +3,7 @@
 Colours are tints, legible on a light page and on a dark one. Without them signs and words say the same.
 """
 
+import os
 import re
 import sys
 import textwrap
@@ -14,6 +15,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: a notebook runs for its outputs, and nobody answers
 GREEN, RED, YELLOW, GREY = "46, 160, 67", "248, 81, 73", "210, 153, 34", "127, 127, 127"
 TINTS = {"+": GREEN, "-": RED, "@": GREY}
 PRE = "overflow-x: auto; white-space: pre; line-height: 1.4"
@@ -60,6 +62,16 @@ def card(text: str, about: str = "") -> None:
     more = "".join(f"<div><small>{escape(note)}</small></div>" for note in notes)
     html = f'<div style="{CARD.format(tint)}"><div>{title}{said}</div><div><b>{escape(judged)}</b></div>{more}</div>'
     display(Coloured(f"{about}: {text}" if about else text, html))
+
+
+def has_reader() -> bool:
+    """Whether somebody sees the cells run. A run whose outputs are kept has no reader."""
+    return bool(get_ipython()) and os.environ.get(FORECASTER) != "naive"
+
+
+def bar(text: str, share: float) -> Coloured:
+    """How far a measurement is, from 0 to 1."""
+    return Coloured(text, f'<progress value="{share:.3f}"></progress> <small>{escape(text)}</small>')
 
 
 def end() -> None:

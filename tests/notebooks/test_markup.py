@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.notebook import markup, nb
+from common.notebook import cells, markup, nb
 
 
 def test_a_diff_tints_what_goes_and_what_comes_and_keeps_its_signs():
@@ -54,3 +54,20 @@ def test_a_stopped_run_says_where_in_the_cell_that_ends_the_notebook_and_in_no_o
     assert len(refused) == 2
     text = "This run has not come to the end. It stopped at the cell nb.predict( 'ch9/stride', ratio=None) why"
     assert sent == [("socket", "display_data", text)]
+
+
+def test_a_reader_sees_how_far_a_measurement_is_and_kept_outputs_have_nothing_of_it(monkeypatch):
+    shown, pairs = [], [SimpleNamespace(name=name) for name in ("one", "other")]
+
+    def run_pairs(pairs, size, on_progress=lambda *progress: None):
+        for pair in pairs:
+            on_progress(pair, size, "rounds", 0.5)
+        return "record"
+
+    monkeypatch.setattr(cells.runner, "run_pairs", run_pairs)
+    monkeypatch.setattr(cells, "display", lambda line, display_id: SimpleNamespace(update=shown.append))
+    assert nb.run_pairs(pairs, "cpu") == "record" and shown == []
+    monkeypatch.setattr(cells, "has_reader", lambda: True)
+    assert nb.run_pairs(pairs, "cpu") == "record"
+    assert [line.data for line in shown[:2]] == ["one cpu: rounds", "other cpu: rounds"]
+    assert [re.search(r'value="(.*?)"', line.html)[1] for line in shown] == ["0.250", "0.750", "1.000"]
