@@ -45,11 +45,13 @@ def _by_bytes(sheet: Sheet, curves: dict[str, list[Pair]], what: str, unit: str,
     for place, (label, points) in enumerate(curves.items()):
         sizes, values = zip(*points, strict=True)
         axes.plot(sizes, [value / 1e9 for value in values], markersize=4, label=label, **style(place))
-    caches = [(fact.name, float(fact.value)) for fact in sheet.facts if has_caches and re.match(r"L\d", fact.name)]
+    facts = [(re.match(r"L\d\w*", fact.name), fact) for fact in sheet.facts if has_caches]
+    caches = [(name[0], float(fact.value)) for name, fact in facts if name]  # a longer label would cross the curves
     for name, size in caches:
         axes.axvline(size, color="black", linewidth=0.8, linestyle=":")
         text, where = f" {name}: {binary(size)}", axes.get_xaxis_transform()
-        axes.text(size, 0.02, text, fontsize=7, rotation=90, transform=where)
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+        axes.text(size, 0.02, text, fontsize=7, rotation=90, transform=where, bbox=box)
     axes.set(yscale="log", ylabel=unit, title=origin(sheet), xlabel=what)
     plain_ticks(axes.yaxis)
     if len(curves) > 1:
