@@ -19,6 +19,7 @@ from common.show.tables import origin, variant
 from common.show.words import VERDICTS
 
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
+INK = "#7B7B7B"  # of text and lines: 4.2 times as light as a black page, and as dark as a white one
 MARKERS = "osD^vP*X<>h"  # 11 markers and 7 colours: 77 series before a combination repeats
 MOST_UPRIGHT = 6  # names of sizes that fit side by side
 
