@@ -60,9 +60,8 @@ def _lanes(axes: Any, addresses: Addresses, size: int, touched: Mapping[int, set
     for sector, number in place.items():
         left = number * width + 0.03 * width
         axes.add_patch(Rectangle((left, 0), box, 0.5, facecolor=UNUSED, edgecolor=INK, hatch=HATCH, linewidth=0.5))
-        used = np.array(sorted(touched[sector]))
-        runs = np.split(used, np.flatnonzero(np.diff(used) != 1) + 1)  # of bytes side by side
-        bars = [(left + run[0] / SECTOR * box, len(run) / SECTOR * box) for run in runs]
+        used = runs(np.array(sorted(touched[sector])))
+        bars = [(left + run[0] / SECTOR * box, len(run) / SECTOR * box) for run in used]
         axes.broken_barh(bars, (0, 0.5), facecolor=USED, linewidth=0)
     for lane, address in enumerate(addresses.tolist()):
         axes.add_patch(Rectangle((lane + 0.06, 1.5), 0.88, 0.4, facecolor=USED, linewidth=0))
@@ -74,6 +73,11 @@ def _lanes(axes: Any, addresses: Addresses, size: int, touched: Mapping[int, set
     axes.tick_params(length=0)
     axes.set_xticks(())
     axes.spines[:].set_visible(False)
+
+
+def runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Ascending numbers, cut where one does not follow the other."""
+    return np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1) if numbers.size else []
 
 
 def tile_map(accesses: Sequence[Access], tensor: torch.Tensor, kind: str = "store", columns: int = 0) -> Map:

@@ -7,10 +7,9 @@ import numpy as np
 import torch
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from common.notebook.places import BEYOND, NOT_TOUCHED, tile_map
+from common.notebook.places import BEYOND, NOT_TOUCHED, runs, tile_map
 from common.show.plot import SERIES, color_legend, new_figure
 from common.traffic import Access
 
@@ -62,9 +61,12 @@ def _panel(axes: Any, drawn: NDArray[np.int64], tensor: torch.Tensor) -> None:
     axes.imshow(drawn, cmap=ListedColormap(COLORS), vmin=0, vmax=len(COLORS) - 1, interpolation="nearest")
     axes.set_anchor("NW")
     rows, columns = np.nonzero(drawn != OUTSIDE)
+    for axis, draw in enumerate((axes.hlines, axes.vlines)):  # few long lines: an SVG has a path for each
+        for place in range(drawn.shape[axis]):
+            for run in runs(np.flatnonzero(drawn.take(place, axis) != OUTSIDE)):
+                draw((place - 0.5, place + 0.5), run[0] - 0.5, run[-1] + 0.5, color="white", linewidth=1)
     width = tensor.shape[-1]
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white"))
         if drawn[row, column] != MASKED and rows.size <= LABELS:
             axes.text(column, row, row * width + column, ha="center", va="center", fontsize=6, color="black")
     axes.set(xticks=(), yticks=())
