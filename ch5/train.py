@@ -121,7 +121,7 @@ def draw(path: Path, losses: list[float], others: list[float]) -> None:
     ):
         axes.plot(range(1, len(drawn) + 1), drawn, style, color=color, label=name)
     axes.set(xlabel="step", ylabel="loss: mean squared error of volumes", yscale="log")
-    axes.grid(which="both", alpha=0.2)
+    axes.grid(alpha=0.2)
     legend(axes)
     save(figure, path)
     print(f"figure: {path}")

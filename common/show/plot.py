@@ -136,7 +136,7 @@ def roofline(
     axes.set(xscale="log", yscale="log", title=title)
     for axis in (axes.xaxis, axes.yaxis):
         plain_ticks(axis, decades=True)
-    axes.grid(which="both", alpha=0.2)
+    axes.grid(alpha=0.2)
     legend(axes)
     return figure
 
