@@ -94,7 +94,7 @@ class Chapter:
     def sweep(self, name: str) -> Figure | Markdown:
         """A pair over all sizes in a GPU's records; a line that says so without a record of its present code.
 
-        As `benchmark.py --size all --plot`: ratio over size, and bandwidth over bytes if memory is the limit.
+        As `benchmark.py --size all --plot`: the speedups of each size, and the shares of the limit.
         """
         with _note_problems() as problems:
             there = recorded_sizes(self.name, problems=problems)

@@ -18,7 +18,7 @@ from IPython.display import display
 FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: a notebook runs for its outputs, and nobody answers
 GREEN, RED, YELLOW, GREY = "46, 160, 67", "248, 81, 73", "210, 153, 34", "127, 127, 127"
 TINTS = {"+": GREEN, "-": RED, "@": GREY}
-PRE = "overflow-x: auto; white-space: pre; line-height: 1.4"
+PRE = "margin: 0; overflow-x: auto; white-space: pre; line-height: 1.4"
 CARD = "border-left: 4px solid rgb({0}); background: rgba({0}, 0.12); padding: 6px 12px; margin: 4px 0"
 RIGHT, OPEN = ("right", "your range", "within"), ("nothing is scored", "the measurement is unsure")
 
