@@ -8,9 +8,8 @@ import torch
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
-from common.engine.runner import run_pairs
 from common.machine.device import has_gpu
-from common.notebook.cells import show, table
+from common.notebook.cells import run_pairs, show, table
 from common.notebook.named_gpu import gpu
 from common.pairs.pair import ROOT, Pair, class_of, discover
 from common.record.files import Problems, on_one_gpu

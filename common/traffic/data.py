@@ -36,7 +36,8 @@ class Kernel:
     each launch the different sectors read plus those written, in bytes; memory has to move them once. `lanes`: of all
     loads and stores; `masked` of them do nothing. `atomics`: lanes of atomic operations, whose sectors are both read
     and written; `max_atomics_per_address`: the most of one launch that use the same address. `flops`: by precision
-    (`fp16_flops`), of `tl.dot` and of torch's products. `through_tma`: sectors of descriptors.
+    (`fp16_flops`), of `tl.dot` and of torch's products. `through_tma`: sectors of descriptors. `working`: the programs
+    that have loaded or stored anything.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Kernel:
     atomics: float = 0.0
     max_atomics_per_address: float = 0.0
     through_tma: float = 0.0
+    working: float = 0.0
     flops: dict[str, float] = field(default_factory=dict)
 
     def __add__(self, other: "Kernel") -> "Kernel":

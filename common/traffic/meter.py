@@ -68,15 +68,18 @@ class Meter:
         self._allocated = self._peak = self._variance = 0.0
         self._living: dict[Any, int] = {}  # bytes of new arrays
         self._accesses, self._launches = accesses, 0
+        self._is_idle = True  # the program has neither loaded nor stored yet
         self._l2, self._launch = l2, Launch(Kernel(""), SectorSet(), SectorSet(), [])
 
     def begin(self, name: str) -> None:
         self._launches += 1
+        self._is_idle = True
         self._launch = Launch(Kernel(name), SectorSet(), SectorSet(), [])
 
     def program(self) -> None:
         """Begin the next program of this launch."""
         self._launch.kernel = replace(self._launch.kernel, programs=self._launch.kernel.programs + 1)
+        self._is_idle = True
         if self._l2:
             self._l2.program()
 
@@ -95,7 +98,9 @@ class Meter:
             "", read_bytes=size * reads, written_bytes=size * writes, read_sectors=touched.size * bool(reads),
             written_sectors=touched.size * bool(writes), lanes=mask.size, masked=mask.size - active.size,
             atomics=active.size * (kind == "atomic"), through_tma=touched.size * tma,
+            working=self._is_idle and active.size > 0,
         )  # fmt: skip
+        self._is_idle = self._is_idle and not active.size
         for moves, places in ((reads, self._launch.read), (writes, self._launch.written)):
             if moves:
                 places.add(touched)

@@ -95,10 +95,16 @@ def test_a_limit_above_0_asks_for_sums_in_registers_first(judged):
 
 
 def test_programs_are_those_of_the_kernel_that_does_the_work(judged):
-    work, rest = (replace(STORES, programs=programs, read_sectors=sectors) for programs, sectors in ((3, 100), (9, 1)))
+    work, rest = (replace(STORES, programs=n, working=n, read_sectors=sectors) for n, sectors in ((3, 100), (9, 1)))
     assert judged({"programs": 3}, work, rest)[0]
     passed, text = judged({"programs": 4}, rest, work)
     assert not passed and text.startswith("3 programs (store_kernel), where at least 4 pass: ")
+
+
+def test_programs_that_neither_load_nor_store_do_not_count(judged):
+    assert judged({"programs": 2}, replace(STORES, programs=4, working=2))[0]
+    passed, text = judged({"programs": 3}, replace(STORES, programs=4, working=2))
+    assert not passed and text.startswith("4 programs (store_kernel), of which 2 load or store, where at least 3 pass")
 
 
 def test_launches_may_be_too_few_and_repeated_ones_are_counted(judged):
@@ -140,7 +146,8 @@ def test_traffic_is_judged_at_the_other_sizes_that_a_gate_names(wanted, passed, 
 
 @pytest.mark.parametrize(("most", "kernel"), [(0, STORES), (64, ADDS)])
 def test_as_many_atomic_operations_as_the_gate_says_pass(judged, most, kernel):
-    assert judged({"atomics": most}, kernel) == (True, "traffic 1.00x of the least (100 sectors), 1 launch")
+    text = "traffic 1.00x of the least (100 sectors, which this exercise does not limit), 1 launch"
+    assert judged({"atomics": most}, kernel) == (True, text)
 
 
 def test_without_the_gate_atomic_operations_are_not_judged(judged):

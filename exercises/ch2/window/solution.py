@@ -47,8 +47,8 @@ def row_of(x_ptr, row, column, rows, columns):
 
 @triton.jit
 def window_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    first = tl.program_id(1) * ROWS
-    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    first = tl.program_id(0) * ROWS
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     a = row_of(x_ptr, first - 2, column, rows, columns)
     b = row_of(x_ptr, first - 1, column, rows, columns)
     c = row_of(x_ptr, first, column, rows, columns)
@@ -62,6 +62,6 @@ def window_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.con
 def run(x):
     rows, columns = x.shape
     y = torch.empty_like(x)
-    grid = (triton.cdiv(columns, 512), triton.cdiv(rows, 32))
+    grid = (triton.cdiv(rows, 32), triton.cdiv(columns, 512))
     window_kernel[grid](x, y, rows, columns, ROWS=32, BLOCK=512)
     return y

@@ -14,8 +14,8 @@ def inputs(rows, columns, device="cuda"):
 
 @triton.jit
 def window_kernel(x_ptr, y_ptr, rows, columns, BLOCK: tl.constexpr):
-    row = tl.program_id(1)
-    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     acc = tl.zeros((BLOCK,), tl.float32)
     for k in tl.static_range(-2, 3):
         mask = (row + k >= 0) & (row + k < rows) & (column < columns)
@@ -26,5 +26,5 @@ def window_kernel(x_ptr, y_ptr, rows, columns, BLOCK: tl.constexpr):
 def run(x):
     rows, columns = x.shape
     y = torch.empty_like(x)
-    window_kernel[(triton.cdiv(columns, 512), rows)](x, y, rows, columns, BLOCK=512)
+    window_kernel[(rows, triton.cdiv(columns, 512))](x, y, rows, columns, BLOCK=512)
     return y

@@ -15,8 +15,8 @@ def inputs(rows, columns, device="cuda"):
 @triton.jit
 def window_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     inside = tl.arange(0, ROWS)[:, None]
-    row = tl.program_id(1) * (ROWS - 4) - 2 + inside
-    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    row = tl.program_id(0) * (ROWS - 4) - 2 + inside
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
     x = tl.load(x_ptr + row * columns + column, mask=(row >= 0) & (row < rows) & (column < columns), other=0.0)
     acc = tl.zeros((ROWS, BLOCK), tl.float32)
     for k in tl.static_range(-2, 3):
@@ -29,6 +29,6 @@ def window_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.con
 def run(x):
     rows, columns = x.shape
     y = torch.empty_like(x)
-    grid = (triton.cdiv(columns, 64), triton.cdiv(rows, 60))
+    grid = (triton.cdiv(rows, 60), triton.cdiv(columns, 64))
     window_kernel[grid](x, y, rows, columns, ROWS=64, BLOCK=64)
     return y

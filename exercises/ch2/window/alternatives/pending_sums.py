@@ -14,8 +14,8 @@ def inputs(rows, columns, device="cuda"):
 
 @triton.jit
 def window_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    first = tl.program_id(1) * ROWS
-    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    first = tl.program_id(0) * ROWS
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     zero = tl.zeros((BLOCK,), tl.float32)
     a, b, c, d = zero, zero, zero, zero  # sums of row - 2 ... row + 1, which still lack rows from here on
     for row in range(first - 2, tl.minimum(first + ROWS, rows) + 2):
@@ -29,6 +29,6 @@ def window_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.con
 def run(x):
     rows, columns = x.shape
     y = torch.empty_like(x)
-    grid = (triton.cdiv(columns, 512), triton.cdiv(rows, 32))
+    grid = (triton.cdiv(rows, 32), triton.cdiv(columns, 512))
     window_kernel[grid](x, y, rows, columns, ROWS=32, BLOCK=512)
     return y
