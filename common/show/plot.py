@@ -30,7 +30,7 @@ INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytic
 STYLE: Any = {
     **dict.fromkeys(INKED, INK), "figure.facecolor": "none", "axes.facecolor": "none", "legend.frameon": False,
     "axes.spines.top": False, "axes.spines.right": False, "axes.prop_cycle": cycler(color=SERIES),
-    "axes.titlesize": 10, "figure.titlesize": 10, "legend.fontsize": 8, "figure.dpi": 144,
+    "axes.titlesize": 10, "figure.titlesize": 10, "legend.fontsize": 8, "figure.dpi": 80,
     "svg.fonttype": "none", "svg.hashsalt": "speed of light",  # text stays text; the same figure is the same file
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # few: each text of an SVG names them all
 }  # fmt: skip
@@ -46,12 +46,15 @@ def new_figure(width: float = 8.0, height: float = 4.5, *panels: int, **more: An
     return figure, figure.subplots(*panels, squeeze=not panels, **more)
 
 
-def show_as_svg() -> None:
-    """Let a notebook show figures as SVG, which is sharp at every size. Call it before `%matplotlib inline`."""
+def show_sharp() -> None:
+    """Let a notebook show figures with twice the points a side. Call it before `%matplotlib inline`.
+
+    As PNG: JupyterLab shows no SVG of a notebook that its reader has not run.
+    """
     from matplotlib_inline.config import InlineBackend  # only a notebook has it
 
     backend: Any = InlineBackend.instance()
-    backend.figure_formats, backend.print_figure_kwargs = {"svg"}, {"metadata": {"Date": None}}
+    backend.figure_formats, backend.print_figure_kwargs = {"retina"}, {"pil_kwargs": {"compress_level": 9}}
 
 
 def legend(axes: Any, **more: Any) -> None:
@@ -207,4 +210,4 @@ def _shares(panels: Sequence[Any], pairs: list[PairResult], looks: dict[str, Any
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure; the file's suffix decides the format. Raises RecordError."""
-    write_file(path, lambda file: figure.savefig(file, format=path.suffix.removeprefix("."), dpi=2 * 96))
+    write_file(path, lambda file: figure.savefig(file, format=path.suffix.removeprefix("."), dpi=2 * figure.dpi))
