@@ -86,7 +86,10 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
         from common.show import heatmap, plot
 
         with note_errors(unwritten):
-            plot.save(heatmap.figure_for(record), args.plot)
+            for name, figure in heatmap.figures_for(record).items():
+                path = args.plot.with_stem(f"{args.plot.stem}_{name}") if name else args.plot
+                plot.save(figure, path)
+                lines += [f"drawn: {path}"] if name else []
     elif args.plot:
         lines.append(f"{args.plot} not drawn: nothing was timed")
     if args.markdown and record.pairs:

@@ -112,7 +112,7 @@ def report(signed_volume, clifford, plain, args: argparse.Namespace) -> None:
 
 def draw(path: Path, losses: list[float], others: list[float]) -> None:
     """Raises RecordError."""
-    from common.show.plot import SERIES, new_figure, save
+    from common.show.plot import SERIES, legend, new_figure, save
 
     figure, axes = new_figure()
     for color, style, name, drawn in (
@@ -121,8 +121,8 @@ def draw(path: Path, losses: list[float], others: list[float]) -> None:
     ):
         axes.plot(range(1, len(drawn) + 1), drawn, style, color=color, label=name)
     axes.set(xlabel="step", ylabel="loss: mean squared error of volumes", yscale="log")
-    axes.grid(which="both", alpha=0.2)
-    axes.legend()
+    axes.grid(alpha=0.2)
+    legend(axes)
     save(figure, path)
     print(f"figure: {path}")
 

@@ -142,13 +142,13 @@ def record(found, ranks, device):
 
 def draw(found, path):
     """Raises RecordError."""
-    from common.show.plot import new_figure, save, style
+    from common.show.plot import legend, new_figure, save, style
 
     figure, axes = new_figure()
     for place, (name, times) in enumerate(found.items()):
         axes.loglog(*zip(*((size, took * 1e6) for size, took in times), strict=True), label=name, **style(place))
     axes.set(xlabel="size S (bytes)", ylabel="time (us)")
-    axes.legend()
+    legend(axes)
     save(figure, path)
 
 

@@ -6,8 +6,6 @@ from dataclasses import asdict
 
 import alpha_beta
 from configurations import MACHINES, MODELS, PUBLISHED, gpu_of
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator
 from scaling import ROOM, best, candidates, predict, skip_reason
 
 from common.pairs.user_error import UserError
@@ -15,7 +13,7 @@ from common.pairs.wide_tables import TIE, print_table
 from common.record.files import check_writable, write_text
 from common.show.console import make_console, print_wrapped
 from common.show.formats import binary, digits, seconds
-from common.show.plot import save, style
+from common.show.plot import INK, legend, new_figure, plain_ticks, save, style
 
 STRATEGIES = ("data", "ZeRO-1", "ZeRO-2", "ZeRO-3", "tensor", "pipeline", "expert", "any")
 HEADINGS = ("GPUs", "strategy", "step", "efficiency", "compute", "bubble", "exchanges")
@@ -145,8 +143,7 @@ def numbers(gpus, strategy, found, reason, gpu):
 
 def figure(model, rows, gpu):
     """Efficiency and memory over GPUs, a line for each strategy; a band where exchanges may be hidden or not."""
-    drawn = Figure(figsize=(8.0, 8.0), layout="constrained")
-    above, below = drawn.subplots(2, sharex=True)
+    drawn, ((above,), (below,)) = new_figure(8.0, 8.0, 2, 1, sharex=True)
     for place, strategy in enumerate(dict.fromkeys(row["strategy"] for row in rows)):
         own = [row for row in rows if row["strategy"] == strategy and "layout" in row]
         gpus = [row["gpus"] for row in own]
@@ -154,15 +151,14 @@ def figure(model, rows, gpu):
         above.plot(gpus, low, label=strategy, **style(place))
         above.fill_between(gpus, low, high, color=style(place)["color"], alpha=0.15)
         below.plot(gpus, [sum(row["memory_bytes"].values()) / 1e9 for row in own], label=strategy, **style(place))
-    below.axhline(gpu.memory / 1e9, color="black", linestyle=":", label="a GPU has")
+    below.axhline(gpu.memory / 1e9, color=INK, linestyle=":", label="a GPU has")
     above.set(xscale="log", ylim=(0, 1), ylabel="efficiency (band: exchanges hidden)", title=f"{model}, predicted")
     below.set(yscale="log", xlabel="GPUs", ylabel="memory a GPU (GB)")
     counts = sorted({row["gpus"] for row in rows})
     below.set_xticks(counts, [f"{each:,}" for each in counts])
     below.minorticks_off()
-    below.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    below.legend(fontsize=8)
+    plain_ticks(below.yaxis)
+    legend(above)
     return drawn
 
 

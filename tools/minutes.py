@@ -10,7 +10,7 @@ from pathlib import Path
 from common.learn.exercise import EXERCISES, NOTEBOOKS, exercises, find
 from common.show.layout import markdown_table
 
-WORDS, LINES = 170, 18  # a minute: of text that is thought about, of code that is understood
+WORDS, LINES = 170, 26  # a minute: of text that is thought about, of code that is understood
 PREDICTION, CELL = 1.0, 0.2  # minutes: for an answer, and to run a cell and look at its output
 STEP = 5  # minutes: nothing is known more exactly
 SHOWS = ("nb.learn.show(", "nb.learn.check(")  # exercises have minutes of their own

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from common.hardware import sheet, sheet_text
 from common.pairs.lessons import read_lessons
-from common.pairs.pair import ROOT, class_of, discover, short
+from common.pairs.pair import ROOT, Pair, class_of, discover, short
 from common.pairs.source import source_hash
 from common.record import files, store
 from common.record.record_file import combine_records
@@ -21,7 +21,7 @@ from common.show import quoted_figures, second_gpu_page, summary
 from common.show.formats import binary
 from common.show.layout import markdown_table
 from common.show.tables import NOTHING, link, origin
-from tools import answers_page, counter_page, counts_page, minutes, recorded_pages, refusals
+from tools import answers_page, counter_page, counts_page, front_page, minutes, recorded_pages, refusals
 from tools.calibration import calibration_page as calibrations
 from tools.calibration import checks
 from tools.calibration.findings import FILE, PAIRS
@@ -34,6 +34,8 @@ CALIBRATION = "<!-- calibration from recorded/: make readme -->"
 MINUTES = "<!-- minutes of notebooks and exercises: make readme -->"
 TWO_HOURS = "<!-- two hours: make readme -->"
 WAYS_OUT = "<!-- ways out from common/show/ways_out.py: make readme -->"
+PICTURE = "<!-- picture from recorded/: make readme -->"
+SAMPLE = "<!-- sample from recorded/: make readme -->"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 END, PAIRS_END = "<!-- end of results -->", "<!-- end of pairs -->"
 SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
@@ -47,6 +49,8 @@ def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
         MEMORY: partial(_memory, problems),
         WAYS_OUT: refusals.markdown,
         MINUTES: minutes.table,
+        PICTURE: lambda: front_page.markdown(front_page.load(_chapters(), problems)),
+        SAMPLE: lambda: front_page.sample(front_page.load(_chapters(), problems)),
         TWO_HOURS: minutes.two_hours,
         HARDWARE: lambda: sheet_text.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
@@ -115,15 +119,20 @@ def readmes() -> list[Path]:
     return [ROOT / "README.md", ROOT / "common/MEASUREMENT.md", *sorted(ROOT.glob("ch[0-9]*/README.md"))]
 
 
+def _chapters() -> dict[str, list[Pair]]:
+    return {path.parent.name: discover(path.parent) for path in readmes()[2:]}
+
+
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
-    """The generated pages: recorded/<device>/ <chapter>.md, counts.md, traffic.md, predicted.md, and chN/ANSWERS.md.
+    """The generated pages: limits.svg, chN/ANSWERS.md, and in recorded/<device>/ of chapters and counts.
 
     `problems`: as in `store.chapter_records`. Raises UserError.
     """
     texts: dict[Path, str] = {}
-    pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
+    pairs = _chapters()
     for chapter, of_chapter in pairs.items():
         texts |= recorded_pages.pages(chapter, of_chapter, problems)
+    texts |= {ROOT / front_page.PICTURE: text} if (text := front_page.picture(front_page.load(pairs, problems))) else {}
     texts |= answers_page.pages() | counts_page.pages(pairs, problems) | counter_page.pages(problems)
     return texts | second_gpu_page.pages(problems)
 

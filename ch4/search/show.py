@@ -13,7 +13,7 @@ from rich.console import Console
 from common.pairs.wide_tables import TIE, print_table
 from common.record.files import write_text
 from common.show.console import print_wrapped
-from common.show.plot import SERIES, new_figure, save
+from common.show.plot import INK, SERIES, legend, new_figure, save
 from common.stats import Estimate
 from search.history import History, Repeat
 from search.space import Configuration, Problem, Space, brief
@@ -104,12 +104,12 @@ def figure(history: History) -> Figure:
     axes.errorbar(numbers, scores, yerr=ends, fmt="s-", color=SERIES[0], capsize=3, label="best so far")
     timed = about.searched == "time"
     if timed:
-        axes.axhline(1, color="black", linewidth=1)
-        axes.plot([control.ratio for control in history.of(Repeat)], "x", color="black", label="A/A control")
+        axes.axhline(1, color=INK, linewidth=1)
+        axes.plot([control.ratio for control in history.of(Repeat)], "x", color=INK, label="A/A control")
     what = "time of the default / time (95 % interval)" if timed else "proxy: share of the peak"
     axes.set(xlabel="generation", ylabel=what, title=f"{about.problem}, {about.machine.name}")
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize=8)
+    legend(axes)
     return drawn
 
 

@@ -77,7 +77,7 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     stats = "beside each version: mean, standard deviation, least, largest, n, errors, peak memory"
     add("--stats", action="store_true", help=stats)
     add("--json", type=Path, metavar="F", help="write the record with all samples, or the counts")
-    add("--plot", type=picture_path, metavar="F.png", help="draw the speedups, or the sweep")
+    add("--plot", type=picture_path, metavar="F.png", help="draw the speedups; over several sizes a picture a pair")
     add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     add("-v", "--verbose", action="store_true", help="show how the time was spent; with --list, the sizes")
     add("--profile", action="store_true", help="afterwards profile all versions, into results/")

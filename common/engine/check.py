@@ -44,7 +44,8 @@ def check(bench: Bench) -> Bench:
 def _check_sizes(stage: Stage) -> None:
     interpreter_watch.enforce()
     sizes = stage.job.pair.check_sizes
-    choices = [_choices(stage.job.pair.sizes[size]) for size in sizes]
+    pair = stage.job.pair
+    choices = [(_choices(pair.sizes[size]), pair.lessons_left_out(size)) for size in sizes]  # sizes choose for `tuned`
     blind_spots: Findings = {}
     for i, size in enumerate(sizes):
         stage.progress.report_check(i / len(sizes))

@@ -6,12 +6,12 @@ from matplotlib.figure import Figure
 
 from common.hardware.sheet import Sheet
 from common.show.formats import bandwidth, binary, seconds
-from common.show.plot import new_figure
+from common.show.plot import INK, new_figure
 
-INSIDE, CACHE, MEMORY, OUTSIDE = "#FFFFFF", "#D6EBF7", "#F8E3B8", "#E4E4E4"  # light tints of the course's colours
+INSIDE, CACHE, MEMORY, OUTSIDE = "none", "#D6EBF7", "#F8E3B8", "#E4E4E4"  # light tints of the course's colours
 BOX, STEP, EDGE = 0.9, 1.7, 0.2  # heights: a box; a box and the arrow with its label above it; around inner boxes
 ONE, CHIP = 7.4, 10.0  # right edges: the first processor, the chip
-ARROW = {"arrowstyle": "<->", "shrinkA": 0, "shrinkB": 0}
+ARROW = {"arrowstyle": "<->", "shrinkA": 0, "shrinkB": 0, "color": INK}
 
 
 def diagram(sheet: Sheet) -> Figure:
@@ -30,8 +30,8 @@ def diagram(sheet: Sheet) -> Figure:
     figure.set_layout_engine("constrained", w_pad=0.15)  # inches: the frame of a text is no part of its width
 
     def draw_box(left: float, right: float, bottom: float, text: str, colour: str, height: float = BOX) -> None:
-        bar = axes.bar(left, height, right - left, bottom, align="edge", color=colour, edgecolor="black", linewidth=0.8)
-        axes.bar_label(bar, [text], label_type="center")
+        bar = axes.bar(left, height, right - left, bottom, align="edge", color=colour, edgecolor=INK, linewidth=0.8)
+        axes.bar_label(bar, [text], label_type="center", color=INK if colour == INSIDE else "black")
 
     (name, count), parts = _processor(sheet)
     lowest = -STEP * (len(sizes) - 2) - EDGE  # of the processors: the last cache and the memory serve all
@@ -53,7 +53,7 @@ def diagram(sheet: Sheet) -> Figure:
     if text := _link_text(sheet):
         style = {"facecolor": OUTSIDE, "boxstyle": "square,pad=0.6"}
         ends = [(right, bottom + STEP + BOX / 2) for right in (CHIP, CHIP + 0.8)]  # from the last cache
-        axes.annotate(text, *ends, va="center", fontsize=8, bbox=style, arrowprops=ARROW)
+        axes.annotate(text, *ends, va="center", fontsize=8, color="black", bbox=style, arrowprops=ARROW)
     return figure
 
 

@@ -93,11 +93,12 @@ def _shown(value: Any) -> str:
 
 
 def _word(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
-    if not isinstance(value, str) or value not in table["of"]:
+    word = str.__str__(value) if issubclass(type(value), str) else None  # a class derived from str may equal all words
+    if word not in table["of"]:
         return False, f"{_shown(value)} is none of {', '.join(table['of'])}"
-    if value == table["is"]:
-        return True, f"{value}: right. {table.get('why', '')}".strip()
-    return False, f"{value}: no. {table.get('says', {}).get(value, '')}".strip()
+    if word == table["is"]:
+        return True, f"{word}: right. {table.get('why', '')}".strip()
+    return False, f"{word}: no. {table.get('says', {}).get(word, '')}".strip()
 
 
 def _number(value: Any, table: dict[str, Any]) -> tuple[bool, str]:

@@ -3,13 +3,16 @@
 import ast
 import difflib
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
+from common.engine import runner
 from common.machine.clock import Clock, make_clock
+from common.notebook.markup import Coloured, bar, diff, has_reader
 from common.pairs.contract import Version, is_inherited
 from common.pairs.pair import Pair, load
 from common.pairs.source import UNHASHED, omitted_statements
@@ -27,7 +30,7 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown
     return Markdown(markdown_table(headings, lines) if lines else "*No table: there are no figures for it here.*")
 
 
-def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -> Markdown:
+def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -> Coloured:
     """The diff between a variant and another version: the lesson.
 
     `versus`: a label; by default the one that the variant's VERSUS names, otherwise the baseline's.
@@ -36,8 +39,7 @@ def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -
     new = versions[label]
     old = versions[versus or new.versus or "baseline"]
     names = old.path.name, new.path.name
-    diff = difflib.unified_diff(_lesson(old, new), _lesson(new, old), *names, n=2, lineterm="")
-    return Markdown("\n".join(["```diff", *diff, "```"]))
+    return diff(difflib.unified_diff(_lesson(old, new), _lesson(new, old), *names, n=2, lineterm=""))
 
 
 def _lesson(version: Version, other: Version) -> list[str]:
@@ -75,6 +77,22 @@ def seconds_of(call: Callable[[], Any], least_s: float = 2e-3, tries: int = 5) -
     once = min(cpu_clock().sample([call]).seconds for _ in range(3))
     calls = [call] * max(1, int(least_s / once))
     return min(cpu_clock().sample(calls).seconds for _ in range(tries))
+
+
+def run_pairs(pairs: list[Pair], size: str = "default", **how: Any) -> Record:
+    """As the harness measures them. A reader sees how far it is, and then how long it took."""
+    if not has_reader():
+        return runner.run_pairs(pairs, size, **how)
+    begin, started, line = time.perf_counter(), set(), display(bar("this machine's limits", 0.0), display_id=True)
+
+    def tell(pair: Pair, size: str, stage: str, fraction: float) -> None:
+        started.add((pair.name, size))
+        share = (len(started) - 1 + fraction) / max(len(started), len(pairs))
+        line.update(bar(f"{pair.name} {size}: {stage}", share))
+
+    record = runner.run_pairs(pairs, size, on_progress=tell, **how)
+    line.update(bar(f"measured in {time.perf_counter() - begin:.0f} s", 1.0))
+    return record
 
 
 def row_of(pair: PairResult, label: str = "optimized", versus: str = "baseline") -> Row:

@@ -8,9 +8,8 @@ import torch
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
-from common.engine.runner import run_pairs
 from common.machine.device import has_gpu
-from common.notebook.cells import show, table
+from common.notebook.cells import run_pairs, show, table
 from common.notebook.named_gpu import gpu
 from common.pairs.pair import ROOT, Pair, class_of, discover
 from common.record.files import Problems, on_one_gpu
@@ -95,7 +94,7 @@ class Chapter:
     def sweep(self, name: str) -> Figure | Markdown:
         """A pair over all sizes in a GPU's records; a line that says so without a record of its present code.
 
-        As `benchmark.py --size all --plot`: ratio over size, and bandwidth over bytes if memory is the limit.
+        As `benchmark.py --size all --plot`: the speedups of each size, and the shares of the limit.
         """
         with _note_problems() as problems:
             there = recorded_sizes(self.name, problems=problems)

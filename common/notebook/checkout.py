@@ -1,21 +1,16 @@
 """Which checkout a notebook's `common` is of: two clones may share an environment, which imports one of them only."""
 
-import os
 from pathlib import Path
 
-from IPython.core.getipython import get_ipython
-
+from common.notebook.markup import OneLine, has_reader, tell_stops
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 
 MARK = "common/notebook"  # the folder that a checkout has
 
 
-class OtherCheckout(UserError):
-    """In a notebook one line in place of a traceback."""
-
-    def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
-        return [str(self)]
+class OtherCheckout(OneLine, UserError):
+    """Python imports the course from another folder than the notebook's."""
 
 
 def check(folder: Path) -> str:
@@ -28,7 +23,8 @@ def check(folder: Path) -> str:
 
 
 def announce() -> None:
-    """Print it to a reader; a run whose outputs are kept has none. Raises OtherCheckout."""
+    """Print it to a reader, who is told of stops, too; a run whose outputs are kept is not. Raises OtherCheckout."""
     line = check(Path.cwd())
-    if get_ipython() and os.environ.get("SPEED_OF_LIGHT_FORECASTER") != "naive":
+    if has_reader():
         print(line)
+        tell_stops()

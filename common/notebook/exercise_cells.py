@@ -32,19 +32,46 @@ Drawn = NDArray[Any] | None
 
 
 def show(name: str) -> Markdown:
-    """What an exercise asks, and how to have it graded; its specification is folded up."""
+    """What an exercise asks, the code that it starts from, and how to have it graded."""
     exercise = find(name)
-    what = f"{exercise.kind}, about {exercise.reader_minutes} minutes"
-    questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
-    asked = "\n".join([exercise.spec.strip(), "", *questions])
-    how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell."
-    how += f" Alone in a cell, this line grades your file `{submission.course_path(exercise.work)}`;"
-    how += " it creates the file if there is none."
-    how += " In a terminal: `python learn.py start`, `check`, `hint`."
+    course_path, questions = submission.course_path, [f"- {text.removesuffix(': ')}" for text in exercise.questions]
     return Markdown(
-        f"**Exercise {exercise.id}: {exercise.title}** ({what}). {exercise.objective} {exercise.read_first}\n\n"
-        f"<details><summary>What is given, what counts</summary>\n\n{asked}\n\n{how}\n\n</details>"
+        f"""
+**Exercise {name}: {exercise.title}** ({exercise.kind}, about {exercise.reader_minutes} minutes). {exercise.objective}
+{exercise.read_first}
+
+{exercise.spec.strip()}
+
+{chr(10).join(questions)}
+
+[The start](../{course_path(exercise.start)}):
+
+```python
+{_start_text(exercise)}
+```
+
+**To work here**, run `nb.learn.edit({name!r})`: a cell below gets this start. Change the cell, and run it.
+
+<details><summary>In an editor or a terminal</summary>
+
+Run `nb.learn.check({name!r})` alone in a cell: it makes your file `{course_path(exercise.work)}`, and grades it from
+then on. In a terminal: `python learn.py start`, `check`, `hint`.
+
+</details>
+""".strip()
     )
+
+
+def edit(name: str) -> None:
+    """Puts an exercise's start into a new cell below, with the line that has it graded."""
+    if shell := get_ipython():
+        shell.set_next_input(f"{_start_text(find(name))}\n\n\nnb.learn.check({name!r})")
+
+
+def _start_text(exercise: Exercise) -> str:
+    """Without what is imported from files beside it, which a notebook has not; the grader has it."""
+    lines = exercise.start.read_text(encoding="utf-8").strip().splitlines()
+    return "\n".join(line for line in lines if not line.startswith(("from given", "import given")))
 
 
 def check(name: str) -> None:
@@ -56,8 +83,8 @@ def check(name: str) -> None:
         submission.begin(exercise)
         print(f"{submission.course_path(path)} is yours: change it, and run this cell again")
         return
-    where = " (this cell)" if path != exercise.work else ""
-    print(f"{exercise.id}: grading {submission.course_path(path)}{where}", flush=True)
+    is_cell = path != exercise.work
+    print(f"{exercise.id}: grading {submission.course_path(path)}{' (this cell)' * is_cell}", flush=True)
     result = grade(exercise, path, _say)
     late = ""
     try:
@@ -65,7 +92,8 @@ def check(name: str) -> None:
         late = learner_log.standings([exercise])[exercise.id].late
     except RecordError as error:
         print(f"this grade is not kept: {error}")
-    print(f"{exercise.id}: {end_text(result, late)}")
+    end = end_text(result, late)
+    print(f"{exercise.id}: {end.replace('the file', 'the cell') if is_cell else end}")
     _draw(result)
 
 

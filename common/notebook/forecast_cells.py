@@ -9,6 +9,7 @@ from typing import Any
 
 from common.learn import forecast_score
 from common.notebook import questions
+from common.notebook.markup import FORECASTER
 from common.notebook.questions import NoPrediction
 from common.pairs.pair import ROOT
 from common.record.outcome import Verdict
@@ -17,7 +18,6 @@ from common.show import words
 from common.show.formats import digits
 from common.show.tables import ratio
 
-FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: somebody runs a notebook for its outputs, and answers nothing
 NAIVE = ROOT / "notebooks/forecaster.toml"
 WIDE = 1.2  # an interval whose ends are further apart than this factor holds many predictions
 NEAR = 1.25  # a figure within this factor of another says the same, for an explanation
@@ -47,7 +47,8 @@ def predict(name: str, pair: str = "", again: Sequence[str] = (), **answers: Any
         forecasts = ", ".join(f"{key} = {naive[key]}" for key in missing)
         print(f"No reader answered here. The naive forecaster says: {forecasts}")
     elif missing:
-        raise NoPrediction(f"Your prediction first: in this cell, replace None by your answer ({', '.join(missing)}).")
+        way = f"In this cell, replace None by your answer ({', '.join(missing)}). Then run it, and all cells below."
+        raise NoPrediction(f"Your prediction first; the run stops here. {way}")
     values = {key: questions.value(key, answer, naive.get(key)) for key, answer in answers.items()}
     for key in values.keys() - missing:
         values[key].asked = questions.question(name, key, pair, naive.get(key))

@@ -1,7 +1,6 @@
 """All that the notebooks use of the course, under one name: nb.show_diff, nb.chapter(3), nb.gpu()."""
 # ruff: noqa: F401  these are names for the notebooks' cells
 
-from common.engine.runner import run_pairs
 from common.hardware import plots as sheet_plots
 from common.hardware import sheet
 from common.hardware.diagram import diagram
@@ -10,10 +9,11 @@ from common.machine.limits import measure_limits
 from common.machine.survey import survey_apart
 from common.notebook import exercise_cells as learn
 from common.notebook import places, programs, timelines, widths
-from common.notebook.cells import cpu_clock, ready, row_of, seconds_of, show, show_diff, table
+from common.notebook.cells import cpu_clock, ready, row_of, run_pairs, seconds_of, show, show_diff, table
 from common.notebook.chapter_cells import chapter, kernels_of, show_another, show_code, show_counts, show_xray
 from common.notebook.forecast_cells import against, compared, off, predict
 from common.notebook.kernel_check import check_kernel, compiled, need_triton
+from common.notebook.markup import card, end
 from common.notebook.named_gpu import gpu
 from common.pairs.pair import ROOT, discover, load
 from common.show import heatmap, plot

@@ -1,4 +1,4 @@
-"""Figures of where a kernel looks, from its counted accesses: sectors of a warp, tiles of programs, a queue."""
+"""Figures of where a kernel looks, from its counted accesses: sectors of a warp, tiles of programs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,16 +8,15 @@ import torch
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from common.show.plot import SERIES, new_figure
+from common.show.plot import INK, SERIES, color_legend, new_figure
 from common.traffic.data import SECTOR, Access, Addresses
 from common.xray.occupancy import WARP
 
 Map = NDArray[np.int64]
-USED, UNUSED, MASKED, HATCH = SERIES[0], "#EEEEEE", "#BBBBBB", "////"
-HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")  # of bars, as many as there are colours
+USED, UNUSED, MASKED, HATCH = SERIES[0], "none", "#BBBBBB", "////"
 NOT_TOUCHED, BEYOND = -1, -2  # in the map of a tensor: no program was here; a masked lane would have been
 LABELS = 128  # programs whose numbers are written into their tiles, at most
 
@@ -41,15 +40,15 @@ def lanes_to_sectors(loads: Mapping[str, Addresses], size: int = 4) -> Figure:
 
     `loads`: a name, and the addresses of its lanes, each of `size` bytes.
     """
-    figure = Figure(figsize=(9.0, 1.75 * len(loads) + 0.5), layout="constrained")
-    for axes, (name, addresses) in zip(figure.subplots(len(loads), squeeze=False)[:, 0], loads.items(), strict=True):
+    figure, panels = new_figure(9.0, 1.75 * len(loads) + 0.5, len(loads), 1)
+    for axes, (name, addresses) in zip(panels[:, 0], loads.items(), strict=True):
         touched = sectors_of(addresses, size)
         used, fetched = sum(map(len, touched.values())), SECTOR * len(touched)
         _lanes(axes, addresses.reshape(-1), size, touched)
-        axes.set_title(f"{name}: {used} of {fetched:,} bytes used, {len(touched)} sectors fetched", fontsize=10)
+        axes.set_title(f"{name}: {used} of {fetched:,} bytes used, {len(touched)} sectors fetched")
     handles = [Patch(facecolor=USED, label="bytes that a lane uses")]
-    handles += [Patch(facecolor=UNUSED, edgecolor="gray", hatch=HATCH, label="fetched, not used")]
-    figure.legend(handles=handles, loc="outside lower right", ncols=2, fontsize=8, frameon=False)
+    handles += [Patch(facecolor=UNUSED, edgecolor=INK, hatch=HATCH, label="fetched, not used")]
+    figure.legend(handles=handles, loc="outside lower right", ncols=2)
     return figure
 
 
@@ -60,19 +59,25 @@ def _lanes(axes: Any, addresses: Addresses, size: int, touched: Mapping[int, set
     box = 0.94 * width  # of a sector; the rest is a gap
     for sector, number in place.items():
         left = number * width + 0.03 * width
-        axes.add_patch(Rectangle((left, 0), box, 0.5, facecolor=UNUSED, edgecolor="gray", hatch=HATCH, linewidth=0.5))
-        for byte in touched[sector]:
-            axes.add_patch(Rectangle((left + byte / SECTOR * box, 0), box / SECTOR, 0.5, facecolor=USED, linewidth=0))
+        axes.add_patch(Rectangle((left, 0), box, 0.5, facecolor=UNUSED, edgecolor=INK, hatch=HATCH, linewidth=0.5))
+        used = runs(np.array(sorted(touched[sector])))
+        bars = [(left + run[0] / SECTOR * box, len(run) / SECTOR * box) for run in used]
+        axes.broken_barh(bars, (0, 0.5), facecolor=USED, linewidth=0)
     for lane, address in enumerate(addresses.tolist()):
         axes.add_patch(Rectangle((lane + 0.06, 1.5), 0.88, 0.4, facecolor=USED, linewidth=0))
         axes.text(lane + 0.5, 1.7, lane, ha="center", va="center", fontsize=7, color="white")
         below = (place[address // SECTOR] + 0.03) * width + (address % SECTOR + size / 2) / SECTOR * box
-        axes.plot((lane + 0.5, below), (1.5, 0.5), color="black", linewidth=0.5)
+        axes.plot((lane + 0.5, below), (1.5, 0.5), color=INK, linewidth=0.5)
     axes.set(xlim=(-0.2, len(addresses) + 0.2), ylim=(-0.05, 1.95))
     axes.set_yticks((0.25, 1.7), (f"sectors of {SECTOR} B", "lanes"), fontsize=8)
     axes.tick_params(length=0)
     axes.set_xticks(())
     axes.spines[:].set_visible(False)
+
+
+def runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Ascending numbers, cut where one does not follow the other."""
+    return np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1) if numbers.size else []
 
 
 def tile_map(accesses: Sequence[Access], tensor: torch.Tensor, kind: str = "store", columns: int = 0) -> Map:
@@ -112,21 +117,20 @@ def _places(access: Access, begin: int, size: int, columns: int) -> tuple[Map, M
 
 def programs_to_tiles(maps: Mapping[str, Map], rows: str = "row", columns: str = "column") -> Figure:
     """A panel for each map of a tensor (`tile_map`): elements coloured by the order of their programs."""
-    figure = Figure(figsize=(min(3.8 * len(maps), 11.0) + 1.2, 4.2), layout="constrained")
-    panels = figure.subplots(1, len(maps), squeeze=False)[0]
+    figure, (panels,) = new_figure(min(3.8 * len(maps), 11.0) + 1.2, 4.2, 1, len(maps))
     for axes, (name, drawn) in zip(panels, maps.items(), strict=True):
         last, look = int(drawn.max()), {"aspect": "auto", "interpolation": "nearest"}
         image = axes.imshow(np.ma.masked_less(drawn, 0) / max(last, 1), cmap="viridis", vmin=0, vmax=1, **look)
         axes.imshow(np.ma.masked_not_equal(drawn, BEYOND), cmap=ListedColormap([MASKED]), **look)
         for program in np.unique(drawn[drawn >= 0]) if last < LABELS else ():
             _number(axes, drawn == program, int(program), program < 0.6 * last)
-        axes.set_title(name, fontsize=10)
+        axes.set_title(name)
         axes.set(xlabel=columns, ylabel=rows)
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     bar = figure.colorbar(image, ax=panels, label="program, in launch order", ticks=(0, 1))
     bar.ax.set_yticklabels(("first", "last"))
     if any((drawn == BEYOND).any() for drawn in maps.values()):
-        figure.legend(handles=[Patch(facecolor=MASKED, label="masked lanes")], loc="outside lower right", fontsize=8)
+        color_legend(figure, {"masked lanes": MASKED})
     return figure
 
 
@@ -137,21 +141,3 @@ def _number(axes: Any, where: NDArray[np.bool_], program: int, is_dark: bool) ->
     if (np.ptp(rows) + 1) * (np.ptp(columns) + 1) == rows.size:
         color = "white" if is_dark else "black"
         axes.text(*middle, program, ha="center", va="center", fontsize=7, color=color)
-
-
-def queues(waiting: Mapping[str, float], title: str = "") -> Figure:
-    """How many additions wait at one address in each version: a bar each, on a logarithmic axis.
-
-    `waiting`: by the version's name, its `max_atomics_per_address`; 0 where it has none.
-    """
-    figure, axes = new_figure(height=1.4 + 0.45 * len(waiting))
-    for place, (color, hatch, (name, longest)) in enumerate(zip(SERIES, HATCHES, waiting.items(), strict=False)):
-        axes.barh(place, longest, color=color, hatch=hatch, edgecolor="white", label=name, height=0.6)
-        label = f"{longest:,.0f}" if longest else "none"
-        axes.annotate(label, (max(longest, 1), place), (5, 0), textcoords="offset points", va="center", fontsize=9)
-    axes.set(xscale="log", xlim=(0.8, 4 * max(waiting.values())), title=title)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_xlabel("atomic additions to the same address, one after the other")
-    axes.set_yticks(range(len(waiting)), list(waiting))
-    axes.invert_yaxis()
-    return figure

@@ -22,17 +22,15 @@ from common.isolation import worker
 from common.isolation.rank_launcher import RankPipe, launch
 from common.machine.device import use_device
 from common.notebook.cells import table
+from common.notebook.markup import OneLine
 from common.pairs.pair import Pair, load
 
 DEADLINE_S = 40.0  # of a cell's processes, without a sign of progress
 Parts = dict[str, tuple[str, Any]]  # name -> a module's name, a function's text or a value, and which of them it is
 
 
-class NoResult(Exception):
-    """A process has raised, crashed or waited in vain: in a notebook one line in place of a traceback."""
-
-    def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
-        return [str(self)]
+class NoResult(OneLine):
+    """A process has raised, crashed or waited in vain."""
 
 
 def in_ranks(function: Callable[..., Any], ranks: int = 2) -> list[Any]:

@@ -7,15 +7,14 @@ import numpy as np
 import torch
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
-from common.notebook.places import BEYOND, NOT_TOUCHED, tile_map
-from common.show.plot import SERIES
+from common.notebook.places import BEYOND, NOT_TOUCHED, runs, tile_map
+from common.show.plot import SERIES, color_legend, new_figure
 from common.traffic import Access
 
 OUTSIDE, UNTOUCHED, LOADED, STORED, MASKED = range(5)
-COLORS = ("#FFFFFF", "#E4E4E4", SERIES[5], SERIES[1], "#888888")
+COLORS = ("none", "#E4E4E4", SERIES[5], SERIES[1], "#888888")
 NAMES = {LOADED: "loaded", STORED: "stored", MASKED: "masked lane: does nothing", UNTOUCHED: "not touched"}
 CELL, WIDEST = 0.27, 10.0  # inches: an element's side, unless all would be wider than that
 LABELS = 400  # elements whose offsets are written into them, at most
@@ -47,14 +46,14 @@ def one_program(accesses: Sequence[Access], tensors: Mapping[str, torch.Tensor],
     cell = min(CELL, WIDEST / sum(drawn.shape[1] for drawn in maps.values())) if not is_tall else CELL
     high, wide = ([drawn.shape[axis] * cell for drawn in maps.values()] for axis in (0, 1))
     size = (max(wide), sum(high) + 0.35 * len(maps)) if is_tall else (sum(wide) + 0.3 * len(maps), max(high) + 0.3)
-    figure = Figure(figsize=(max(size[0], 4.5), size[1] + 0.45), layout="constrained")
-    grid = {"nrows": len(maps)} if is_tall else {"ncols": len(maps), "width_ratios": wide}
-    for axes, (name, drawn) in zip(figure.subplots(squeeze=False, **grid).flat, maps.items(), strict=True):
+    grid = (len(maps), 1) if is_tall else (1, len(maps))
+    ratios = {} if is_tall else {"width_ratios": wide}
+    figure, panels = new_figure(max(size[0], 4.5), size[1] + 0.45, *grid, **ratios)
+    for axes, (name, drawn) in zip(panels.flat, maps.items(), strict=True):
         _panel(axes, drawn, tensors[name])
-        axes.set_title(f"{name}, program {program}", fontsize=9, loc="left")
+        axes.set_title(name if axes is not panels.flat[0] else f"{name}, program {program}", fontsize=9, loc="left")
     shown = [code for code in NAMES if any((drawn == code).any() for drawn in maps.values())]
-    handles = [Patch(facecolor=COLORS[code], edgecolor="gray", label=NAMES[code]) for code in shown]
-    figure.legend(handles=handles, loc="outside lower left", ncols=len(handles), fontsize=8, frameon=False)
+    color_legend(figure, {NAMES[code]: COLORS[code] for code in shown})
     return figure
 
 
@@ -62,10 +61,13 @@ def _panel(axes: Any, drawn: NDArray[np.int64], tensor: torch.Tensor) -> None:
     axes.imshow(drawn, cmap=ListedColormap(COLORS), vmin=0, vmax=len(COLORS) - 1, interpolation="nearest")
     axes.set_anchor("NW")
     rows, columns = np.nonzero(drawn != OUTSIDE)
+    for axis, draw in enumerate((axes.hlines, axes.vlines)):  # few long lines: an SVG has a path for each
+        for place in range(drawn.shape[axis]):
+            for run in runs(np.flatnonzero(drawn.take(place, axis) != OUTSIDE)):
+                draw((place - 0.5, place + 0.5), run[0] - 0.5, run[-1] + 0.5, color="white", linewidth=1)
     width = tensor.shape[-1]
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white"))
         if drawn[row, column] != MASKED and rows.size <= LABELS:
-            axes.text(column, row, row * width + column, ha="center", va="center", fontsize=6)
+            axes.text(column, row, row * width + column, ha="center", va="center", fontsize=6, color="black")
     axes.set(xticks=(), yticks=())
     axes.spines[:].set_visible(False)

@@ -11,17 +11,15 @@ from numbers import Integral, Real
 from typing import Any
 
 from common.learn import forecast_score, learner_log
+from common.notebook.markup import OneLine
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.source import source_hash
 from common.record.files import RecordError
 from common.show.formats import digits
 
 
-class NoPrediction(Exception):
-    """An answer is missing, or is none: it ends a run at its cell with one line in place of a traceback."""
-
-    def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
-        return [str(self)]
+class NoPrediction(OneLine):
+    """An answer is missing, or is none: it ends a run at its cell."""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from common.show.formats import seconds
-from common.show.plot import SERIES
+from common.show.plot import SERIES, new_figure
 
-HATCHES = ("", "//", "..")
+HATCHES = ("", "//", "--")  # lines: dots are thousands of curves in an SVG
 STAGES = ("copy in", "compute", "copy out")
 SHOWN = 16  # at most this many bars contain the number of their chunk or launch
 
@@ -66,11 +66,11 @@ def length_s(spans: Sequence[Span]) -> float:
 
 def timelines(panels: Mapping[str, Sequence[Span]], lanes: Sequence[str] = STAGES) -> Figure:
     """One panel per schedule with a row per lane, on one time axis. A panel's title has the total time."""
-    figure = Figure(figsize=(9.0, 0.6 + len(panels) * (0.75 + 0.3 * len(lanes))), layout="constrained")
+    height = 0.6 + len(panels) * (0.75 + 0.3 * len(lanes))
+    figure, rows = new_figure(9.0, height, len(panels), 1, sharex=True)
     longest = max(map(length_s, panels.values()))
     scale, unit = next(((s, u) for s, u in ((1, "s"), (1e3, "ms"), (1e6, "us")) if s * longest >= 1), (1e9, "ns"))
-    rows = figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0]
-    for axes, (name, spans) in zip(rows, panels.items(), strict=True):
+    for axes, (name, spans) in zip(rows[:, 0], panels.items(), strict=True):
         for span in spans:
             _bar(axes, span, lanes.index(span.lane), scale, len({span.number for span in spans}) <= SHOWN)
         busy = {lane: sum(span.end_s - span.start_s for span in spans if span.lane == lane) for lane in lanes}
@@ -79,7 +79,7 @@ def timelines(panels: Mapping[str, Sequence[Span]], lanes: Sequence[str] = STAGE
         axes.set_yticks(range(len(lanes)), lanes, fontsize=8)
         axes.set(xlim=(0, 1.02 * scale * longest), ylim=(len(lanes) - 0.5, -0.5))
         axes.grid(axis="x", alpha=0.2)
-    rows[-1].set_xlabel(f"time ({unit})")
+    rows[-1, 0].set_xlabel(f"time ({unit})")
     return figure
 
 
@@ -89,4 +89,4 @@ def _bar(axes: Any, span: Span, row: int, scale: float, is_numbered: bool) -> No
     axes.barh(row, width, left=left, height=0.7, **look)
     if is_numbered:
         box: Any = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-        axes.text(left + width / 2, row, span.number, ha="center", va="center", fontsize=7, bbox=box)
+        axes.text(left + width / 2, row, span.number, ha="center", va="center", fontsize=7, color="black", bbox=box)

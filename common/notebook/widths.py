@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from common.notebook.named_gpu import Gpu
 from common.show.formats import binary
-from common.show.plot import SERIES, new_figure, style
+from common.show.plot import INK, SERIES, new_figure, style
 from common.xray.occupancy import REGISTERS_PER_SM
 
 
@@ -34,12 +34,12 @@ def row_widths(gpu: Gpu, rows_an_sm: int, element_bytes: int = 4, columns: Seque
     axes.set(xscale="log", yscale="log", xlim=(width[0], width[-1]))
     _thresholds(axes, gpu, limits, width[-1])
     axes.set(xlabel="columns of a row", ylabel="bytes of the rows in flight")
-    axes.set_title(f"{gpu.source}: {rows_an_sm} rows of {element_bytes}-byte values in flight per SM", fontsize=10)
+    axes.set_title(f"{gpu.source}: {rows_an_sm} rows of {element_bytes}-byte values in flight per SM")
     for axis, written in ((axes.xaxis, "{:,.0f}".format), (axes.yaxis, binary)):
         axis.set_major_locator(LogLocator(base=4, numticks=20))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _, written=written: written(value)))
-    axes.legend(fontsize=8, loc="upper left")
+    figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 
@@ -48,9 +48,9 @@ def _thresholds(axes: Any, gpu: Gpu, limits: dict[str, float], right: float) -> 
     held = {"registers": 4 * REGISTERS_PER_SM, "L1": gpu.l1_bytes, "L2": gpu.l2_bytes}
     along: Any = {"textcoords": "offset points", "fontsize": 8}
     for text, name in _labels(held).items():
-        axes.axhline(held[name], color="black", linewidth=0.8, linestyle=":")
-        axes.axvline(limits[name], ymax=0.75, color="gray", linewidth=0.8, linestyle=":")
-        axes.annotate(text, (right, held[name]), (-2, 3), ha="right", **along)
+        axes.axhline(held[name], color=INK, linewidth=0.8, linestyle=":")
+        axes.axvline(limits[name], ymax=0.75, color=INK, linewidth=0.8, linestyle=":")
+        axes.annotate(text, (right, held[name]), (4, 0), va="center", **along)
         below = (limits[name], 0.02), (2, 0), ("data", "axes fraction")
         axes.annotate(f"{limits[name]:,.0f} columns", *below, rotation=90, **along)
 

@@ -6,7 +6,7 @@ baseline if no cell has a library). Right: the peak memory of a call, as a ratio
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import geometric_mean
 from typing import Any
 
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from common.record.result import PairResult, Record
 from common.show.formats import digits
-from common.show.plot import ratio_bars, sweep
+from common.show.plot import INK, new_figure, ratio_bars, sweep
 from common.show.summary import fastest_library
 from common.show.tables import origin
 
@@ -60,10 +60,10 @@ def _grid(pairs: list[PairResult], group: str) -> Grid | None:
 
 def draw(all_grids: list[Grid], record: Record) -> Figure:
     """A figure with one row for each grid: speedup on the left, memory on the right."""
-    figure = Figure(figsize=(9.0, 0.4 + 3.0 * len(all_grids)), layout="constrained")
+    figure, panels = new_figure(9.0, 0.4 + 3.0 * len(all_grids), len(all_grids), 2)
     left_out = len(record.pairs) - sum(len(grid.cells) for grid in all_grids)
     figure.suptitle(origin(record) + f" (not drawn: {left_out} results of other sizes)" * bool(left_out))
-    for (left, right), grid in zip(figure.subplots(len(all_grids), 2, squeeze=False), all_grids, strict=True):
+    for (left, right), grid in zip(panels, all_grids, strict=True):
         label = _best(grid)
         ratios, other = _ratios(grid, label)
         speed = {place: ratio for place, (ratio, _) in ratios.items()}
@@ -102,14 +102,14 @@ def _memory(pair: PairResult, label: str, other: str) -> float | None:
 
 
 def _draw_map(axes: Any, grid: Grid, cells: Mapping[Place, float | None], title: str, colors: str, text: Any) -> None:
-    """Draw one map. The colours are logarithmic with 1 in the middle; a cell without a figure stays white."""
+    """Draw one map. The colours are logarithmic with 1 in the middle; a cell without a figure stays empty."""
     rows, columns = grid.values
     table = np.array([[cells.get((row, column)) or np.nan for column in columns] for row in rows], dtype=float)
     span = np.nanmax(np.abs(np.log2(table)), initial=0.5) if np.isfinite(table).any() else 0.5
     axes.imshow(np.log2(table), cmap=colors, vmin=-span, vmax=span, aspect="auto", origin="lower")
     for (i, j), value in np.ndenumerate(table):
         color = "white" if abs(np.log2(value)) > 0.65 * span else "black"  # the colours are darkest at both ends
-        label = text(value) if np.isfinite(value) else "none"
+        label, color = (text(value), color) if np.isfinite(value) else ("none", INK)
         axes.text(j, i, label, ha="center", va="center", fontsize=9, color=color)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
@@ -117,9 +117,12 @@ def _draw_map(axes: Any, grid: Grid, cells: Mapping[Place, float | None], title:
     axes.set_title(title, fontsize=10)
 
 
-def figure_for(record: Record) -> Figure:
-    """The figure that suits a record: heat maps of its grids, a sweep over several sizes, or bars."""
+def figures_for(record: Record) -> dict[str, Figure]:
+    """The figures that suit a record, by name: heat maps of its grids; over several sizes one of each pair; or bars."""
     if all_grids := grids(record):
-        return draw(all_grids, record)
+        return {"": draw(all_grids, record)}
     sizes = Counter((pair.chapter, pair.name) for pair in record.pairs)
-    return sweep(record) if max(sizes.values(), default=0) > 1 else ratio_bars(record)
+    if max(sizes.values(), default=0) < 2:
+        return {"": ratio_bars(record)}
+    own = {key: [pair for pair in record.pairs if (pair.chapter, pair.name) == key] for key in sizes}
+    return {"_".join(key) * (len(own) > 1): sweep(replace(record, pairs=pairs)) for key, pairs in own.items()}

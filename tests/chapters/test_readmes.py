@@ -71,11 +71,11 @@ def test_the_sections_of_the_short_path_exist_and_take_two_hours():
 
 def test_minutes_are_of_words_code_predictions_and_cells_of_the_sections(tmp_path):
     cells = [("markdown", "# Title\n" + "word " * 168), ("markdown", "## 1. One\n" + "word " * 337)]
-    cells += [("code", "x = 1\n" * 18), ("code", 'nb.learn.show("ch0/stride")'), ("code", 'nb.predict("a")')]
+    cells += [("code", "x = 1\n" * 26), ("code", 'nb.learn.show("ch0/stride")'), ("code", 'nb.predict("a")')]
     path = tmp_path / "ch9_none.ipynb"
     path.write_text(json.dumps({"cells": [{"cell_type": kind, "source": [text]} for kind, text in cells]}))
-    assert minutes.of_notebook(path) == pytest.approx(1 + 2 + 1.2 + (1 / 18 + 1.2))
-    assert minutes.of_notebook(path, (1,)) == pytest.approx(2 + 1.2 + (1 / 18 + 1.2))
+    assert minutes.of_notebook(path) == pytest.approx(1 + 2 + 1.2 + (1 / 26 + 1.2))
+    assert minutes.of_notebook(path, (1,)) == pytest.approx(2 + 1.2 + (1 / 26 + 1.2))
 
 
 def test_each_word_of_the_glossary_is_used_in_the_notebook_that_it_names():

@@ -274,6 +274,14 @@ def test_a_plot_of_nothing_is_not_drawn_and_no_error(pairs, ran, tmp_path, print
     assert not plot.exists()
 
 
+def test_each_pair_of_several_sizes_has_a_picture_of_its_own(pairs, ran, tmp_path, printed):
+    names = ("double", "other")
+    ran.record = record(*(pair_result(name, size=size) for name in names for size in ("default", "small")))
+    out = printed("--path", pairs, "--plot", tmp_path / "p.png").out
+    drawn = [tmp_path / f"p_ch1_{name}.png" for name in names]
+    assert sorted(tmp_path.glob("*.png")) == drawn and all(f"drawn: {path}" in out for path in drawn)
+
+
 def test_limits_are_shown_with_units_and_origin(monkeypatch, printed):
     limits = {
         "dram_bytes": {"measured": 4.1e12, "datasheet": 4.8e12, "how": "a copy", "source": "a datasheet"},

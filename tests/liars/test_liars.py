@@ -104,7 +104,7 @@ def test_the_readmes_table_shows_no_figure_of_a_liar(record, tmp_path):
 
 
 def test_the_plot_shows_twins_only(record):
-    (axes,) = heatmap.figure_for(record).axes
+    (axes,) = heatmap.figures_for(record)[""].axes
     bars = "\n".join(label.get_text() for label in axes.get_yticklabels())
     assert len(lines_of(bars, "twin")) == len(axes.patches) == len(LIARS)
     assert lines_of(bars, "liar") == []

@@ -23,7 +23,7 @@ def test_another_checkouts_modules_are_refused_with_the_way_out(other):
     with pytest.raises(OtherCheckout) as refusal:
         checkout.check(other)
     (line,) = refusal.value._render_traceback_()
-    assert line.startswith(f"this notebook is of {other.parent}, but Python imports the course from {ROOT}: ")
+    assert f"this notebook is of {other.parent}, but Python imports the course from {ROOT}: " in line
     assert f"`make lab` in {other.parent}" in line
 
 

@@ -1,5 +1,7 @@
 """Exercises in a notebook: what one shows, a grade for the cell that runs or for the reader's file, its picture."""
 
+import re
+import runpy
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +10,7 @@ from cells import code_of, literals
 from common.learn import learner_log
 from common.learn.exercise import exercises, find
 from common.notebook import exercise_cells, nb
+from common.pairs.pair import ROOT
 
 
 @pytest.fixture
@@ -15,13 +18,14 @@ def cell(tmp_path, monkeypatch):
     """cell(text): the cell that runs has this text. What is drawn is in `cell.drawn`; work/ is elsewhere."""
     for module in ("common.learn.exercise", "common.learn.submission"):
         monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
-    shell = SimpleNamespace(user_ns={"In": [""]})
+    inserted = []
+    shell = SimpleNamespace(user_ns={"In": [""]}, set_next_input=inserted.append)
     monkeypatch.setattr(exercise_cells, "get_ipython", lambda: shell)
 
     def runs(text):
         shell.user_ns["In"].append(text)
 
-    runs.drawn = []
+    runs.drawn, runs.inserted = [], inserted
     monkeypatch.setattr(exercise_cells, "display", runs.drawn.append)
     return runs
 
@@ -34,14 +38,31 @@ def titles(cell):
     return [title for figure in cell.drawn for axes in figure.axes if (title := axes.get_title())]
 
 
-def test_an_exercise_says_what_it_asks_and_folds_the_rest():
-    first, *folded = nb.learn.show("ch1/pencil").data.split("<details>")
+def test_an_exercise_says_what_it_asks_and_shows_its_start_with_a_link_to_the_file():
+    shown, _ = nb.learn.show("ch1/pencil").data.split("<details>")
     pencil = find("ch1/pencil")
-    assert first.startswith(f"**Exercise ch1/pencil: {pencil.title}** (count, about {pencil.reader_minutes} minutes). ")
-    assert pencil.objective in first and len(folded) == 1
-    assert pencil.spec.strip() in folded[0] and "`nb.learn.check('ch1/pencil')`" in folded[0]
+    assert shown.startswith(f"**Exercise ch1/pencil: {pencil.title}** (count, about {pencil.reader_minutes} minutes). ")
+    assert all(text in shown for text in (pencil.objective, pencil.spec.strip(), pencil.start.read_text().strip()))
     for name in pencil.answers:
-        assert f"\n- {name}" in folded[0]
+        assert f"\n- {name}" in shown
+    (link,) = re.findall(r"\[The start\]\((.*?)\)", shown)
+    assert (ROOT / "notebooks" / link).resolve() == pencil.start and "`nb.learn.edit('ch1/pencil')`" in shown
+
+
+def test_the_start_in_a_cell_is_graded_there(cell, capsys, tmp_path):
+    pytest.importorskip("triton")
+    nb.learn.edit("ch1/ragged")  # beside it is a file that no notebook can import
+    text = (
+        cell.inserted[0].replace("TILE=32", "TILE=64").replace("32) * triton.cdiv(n, 32)", "64) * triton.cdiv(n, 64)")
+    )
+    (tmp_path / "cell.py").write_text(text.replace("nb.learn.check", "str"), encoding="utf-8")
+    runpy.run_path(str(tmp_path / "cell.py"), {"nb": nb})
+    cell(text)
+    nb.learn.check("ch1/ragged")
+    out = capsys.readouterr().out
+    assert out.startswith("ch1/ragged: grading work/ch1/cells/ragged.py (this cell)\n  right    passed: ")
+    assert "  traffic  not yet: 5 launches" in out
+    assert "ch1/ragged: not yet. Change the cell and check again" in out
 
 
 def shown_in(chapter):

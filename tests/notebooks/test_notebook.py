@@ -25,7 +25,7 @@ def pair(tmp_path):
 
 
 def changes(diff):
-    return [line for line in diff.data.splitlines()[3:] if line[0] in "+-" and line[1:]]
+    return [line for line in diff.data.splitlines()[2:] if line[0] in "+-" and line[1:]]
 
 
 def test_the_diff_is_without_what_stands_in_the_baseline_only_and_what_that_alone_uses(tmp_path):
@@ -47,7 +47,7 @@ def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path, pair):
     write_pair(tmp_path / "ch1", "double", {"swapped": swapped})  # beside the pair's own
     (pair,) = discover(tmp_path / "ch1")
     diff = nb.show_diff(pair, "optimized/swapped")
-    assert diff.data.splitlines()[1:3] == ["--- optimized_double.py", "+++ optimized_double_swapped.py"]
+    assert diff.data.splitlines()[:2] == ["--- optimized_double.py", "+++ optimized_double_swapped.py"]
     assert changes(diff) == ["-    return x + x + w_shift", "+    return w_shift + x + x"]
     assert "-    return 2 * x + w_shift" in changes(nb.show_diff(pair, "optimized/swapped", "baseline"))
 

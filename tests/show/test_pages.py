@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 from samples import one_pair, pair_result, record, rows_of, version
@@ -13,7 +14,7 @@ from common.record.outcome import Cause, Finding
 from common.record.result import Row
 from common.record.store import keep_record
 from common.show.tables import NOTHING
-from tools import readmes
+from tools import front_page, readmes
 from tools.__main__ import main
 
 BEFORE, AFTER = "# Title\n\n| a table | of ours |\n\n", "\n\nThe end.\n"
@@ -83,13 +84,28 @@ def test_the_command_writes_every_readme_and_every_page(course, tmp_path, capsys
         assert path.read_text().endswith(f"{readmes.CALIBRATION}\n{NOTHING}\n{readmes.END}\n")
     assert made.read_text() == page()
     assert not useless.exists()
-    names = ["README.md", "ch1/README.md", "common/MEASUREMENT.md", "recorded/nvidia_h200/ch1.md"]
+    names = ["README.md", "ch1/README.md", "common/MEASUREMENT.md", "limits.svg", "recorded/nvidia_h200/ch1.md"]
     changes = ["removed: recorded/nvidia_h200/ch2.md", *(f"written: {name}" for name in names)]
     assert sorted(capsys.readouterr().out.splitlines()) == changes
     assert (main(["readmes"]), capsys.readouterr().out) == (0, "nothing changed\n")
     (tmp_path / "ch1" / "optimized_double.py").write_text("def def")
     assert main(["readmes"]) == 2
     assert re.fullmatch(r".*optimized_double\.py:1: syntax error.*\n", capsys.readouterr().err)
+
+
+def test_the_readme_begins_with_the_distance_of_each_pair_from_its_limit(course):
+    marked = f"{readmes.PICTURE}\nold\n{readmes.END}\n{readmes.SAMPLE}\nold\n{readmes.END}\n"
+    assert readmes.fill_in_tables(marked).count(NOTHING) == 2
+    course(course.of(ratio=50.0))  # the limit is 0.5 ms, the versions take 50 and 1
+    assert "1 of 1 pairs on H200" in readmes.fill_in_tables(marked)
+    (picture,) = [text for path, text in readmes.pages().items() if path.name == front_page.PICTURE]
+    svg = {"svg": "http://www.w3.org/2000/svg"}
+    drawn = ElementTree.fromstring(picture).findall("svg:g/svg:g/svg:circle", svg)
+    heights = {circle.get("class"): float(circle.get("cy")) - front_page.TOP for circle in drawn}
+    lowest = front_page.DEPTH  # 1 %: two powers of ten below the limit
+    assert heights == {"first": pytest.approx(lowest, abs=0.1), "best": pytest.approx(lowest * 0.1505, abs=0.1)}
+    (title,) = ElementTree.fromstring(picture).findall("svg:g/svg:g/svg:title", svg)
+    assert title.text == "double: baseline 1 %, optimized 50 %"
 
 
 # Pages

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.container import BarContainer, ErrorbarContainer
 from samples import arm, because, pair_result, record
 
@@ -81,63 +82,55 @@ def sized(size, ratio, name="double", variant="optimized"):
     return pair_result(name, rows=[row, Row(variant, "optimized/z", "same", None, 1.0, (0.9, 1.1))], size=size)
 
 
-def test_a_sweep_has_a_panel_a_pair_and_points_over_the_sizes():
-    other = [sized(size, ratio, "other", "optimized/b") for size, ratio in (("small", 2.0), ("large", 3.0))]
-    figure = plot.sweep(record(sized("small", 1.5), sized("large", 4.0), *other))
-    *panels, _ = figure.axes
-    found = [{container.get_label(): container for container in axes.containers} for axes in panels]
-    assert [set(each) for each in found] == [{"double"}, {"other b"}]
-    first, second = (each.lines[0] for containers in found for each in containers.values())
-    assert [*first.get_ydata(), *second.get_ydata()] == pytest.approx([1.5, 4.0, 2.0, 3.0])
-    assert spans(found[0]["double"]) == [pytest.approx((1.35, 1.8)), pytest.approx((3.6, 4.8))]
-    figure.draw_without_rendering()  # labels are worked out only now
-    for axes in panels:
-        assert [label.get_text() for label in axes.get_xticklabels()] == ["small", "large"]
-        assert axes.get_xlabel() == "size" and "speedup over the baseline" in axes.get_ylabel()
+def test_a_sweep_has_a_row_a_size_with_speedups_and_shares_of_the_limit():
+    pairs = [replace(sized("large", 4.0), limit_s=4e-4), replace(sized("small", 1.5), limit_s=1e-4)]
+    speedups, shares = plot.sweep(record(*pairs)).axes
+    container = only(speedups, ErrorbarContainer)
+    assert (container.get_label(), list(container.lines[0].get_xdata())) == ("optimized", pytest.approx([1.5, 4.0]))
+    assert spans(container) == [pytest.approx((1.35, 1.8)), pytest.approx((3.6, 4.8))]
+    assert [label.get_text() for label in speedups.get_yticklabels()] == ["small", "large"]  # the least work first
+    reached = {line.get_label(): list(line.get_xdata()) for line in shares.lines if line.get_linewidth() == 0}
+    expected = {label: [100 * pair.arms[label].of_limit for pair in pairs[::-1]] for label in reached}
+    assert reached == {label: pytest.approx(values) for label, values in expected.items()}
+    assert {*reached} == {*pairs[0].arms} - {"control"}
+    rows = [line.get_ydata() for line in shares.lines if line.get_linewidth() == 0]
+    assert len({float(row[0]) for row in rows}) == len(rows)  # equal shares do not hide each other
+    assert "speedup over the baseline" in speedups.get_xlabel() and "limit" in shares.get_xlabel()
+    (unlimited,) = plot.sweep(record(without_limit(pairs[0]))).axes
+    assert unlimited.get_xlabel() == speedups.get_xlabel()
 
 
-def of_shape(ratio, size, label="optimized", **sizes):
-    return replace(sized(size, ratio, variant=label), sizes=sizes)
+def without_limit(pair):
+    return replace(pair, limit_s=None, arms={label: replace(arm, of_limit=None) for label, arm in pair.arms.items()})
 
 
-def lines_of(axes):
-    """What is connected, as ratios: lines of more than one point that are no limits and no error bars."""
-    connected = [line for line in axes.lines if line.get_linestyle() == "-" and line.get_label().startswith("_child")]
-    return [list(line.get_ydata()) for line in connected if len(line.get_ydata()) > 1 and set(line.get_ydata()) != {1}]
+def test_sizes_of_one_type_stand_together():
+    sizes = {"a": "float16", "b": "float32", "c": "float16"}
+    pairs = [replace(sized(size, 2.0), sizes={"n": 8, "dtype": dtype}) for size, dtype in sizes.items()]
+    speedups, _ = plot.sweep(record(*pairs)).axes
+    assert [label.get_text() for label in speedups.get_yticklabels()] == ["a", "c", "b"]
 
 
-def test_sizes_that_one_number_orders_are_connected_and_types_and_shapes_stay_apart():
-    pairs = [
-        of_shape(3.0, "a", rows=64, columns=4096), of_shape(8.0, "b", rows=999, columns=5),
-        of_shape(1.0, "c", rows=64, columns=256), of_shape(2.0, "d", rows=64, columns=1024),
-        of_shape(5.0, "e", rows=64, columns=1024, dtype="float16"),
-        of_shape(4.0, "f", rows=64, columns=256, dtype="float16"),
-    ]  # fmt: skip
-    found = plot.groups(pairs)
-    assert [(group.label, group.axis, [pair.size for pair in group.pairs]) for group in found] == [
-        ("columns", "columns", ["c", "d", "a"]), ("", "", ["b"]), ("float16: columns", "columns", ["f", "e"]),
-    ]  # fmt: skip
-    axes = plot.sweep(record(*pairs)).axes[0]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["c", "d", "a", "b", "f", "e"]
-    assert lines_of(axes) == [[1.0, 2.0, 3.0], [4.0, 5.0]]
-    (container,) = axes.containers
-    assert container.lines[0].get_linestyle() == "None"
-    (above,) = axes.child_axes
-    assert [label.get_text() for label in above.get_xticklabels()] == ["columns", "", "float16: columns"]
+def test_several_sizes_are_a_sweep_for_each_pair():
+    pairs = [sized(size, 2.0, name) for name in ("double", "other") for size in ("small", "large")]
+    assert {*heatmap.figures_for(record(*pairs))} == {"ch1_double", "ch1_other"}
+    assert {*heatmap.figures_for(record(*pairs[:2]))} == {*heatmap.figures_for(record(pairs[0], pairs[2]))} == {""}
 
 
-def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
-    pairs = [replace(sized(size, 2.0), cost={"dram_bytes": moved}) for size, moved in (("large", 4e6), ("small", 1e6))]
-    figure = plot.sweep(replace(record(*pairs), limits={"dram_bytes": {"measured": 5e9, "datasheet": None}}))
-    axes = figure.axes[1]
-    curves = {line.get_label(): line for line in axes.get_lines()}
-    assert set(curves) == {"double baseline", "double optimized", "double optimized/z", "limit, measured"}
-    assert curves["double optimized"].get_xydata() == pytest.approx(np.array([[1, 1], [4, 4]]))  # MB, GB/s in 1 ms each
-    assert set(curves["limit, measured"].get_ydata()) == {5.0}
-    assert curves["double optimized"].get_linewidth() == 0  # sizes of as many bytes are no curve
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("bytes that must be moved (MB)", "bandwidth (GB/s)")
-    computed = [replace(pair, limit_by="fp32_flops") for pair in pairs]
-    assert len(plot.sweep(record(*computed)).axes) == 1
+def luminance(color):
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
+    return np.dot([0.2126, 0.7152, 0.0722], parts)
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#111111", "#0d1117"])
+def test_figures_are_transparent_and_legible_on_light_and_on_dark_pages(page, full):
+    figure = plot.ratio_bars(full)
+    (axes,) = figure.axes
+    drawn = [*axes.texts, axes.xaxis.label, *axes.get_xticklabels(), *axes.get_yticklabels(), axes.title]
+    for color in {to_hex(text.get_color()) for text in drawn}:
+        lighter, darker = sorted((luminance(color), luminance(page)), reverse=True)
+        assert (lighter + 0.05) / (darker + 0.05) > 4
+    assert figure.get_facecolor()[3] == axes.get_facecolor()[3] == 0
 
 
 # Heat maps
@@ -163,7 +156,7 @@ GRID = [(batch, features) for batch in (1024, 2048) for features in (128, 256, 5
 
 def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
     cells = [cell(*place, 9.0, (i + 1) << 20, library=1.5 + i) for i, place in enumerate(GRID)]
-    figure = heatmap.figure_for(record(*cells))
+    figure = heatmap.figures_for(record(*cells))[""]
     speed, memory = figure.axes
     assert texts(speed) == {divmod(i, 3): f"{1.5 + i:.2f}x" for i in range(6)}
     assert texts(memory) == {divmod(i, 3): f"{(i + 1) / 2:.2f}" for i in range(6)}
@@ -184,17 +177,19 @@ def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_sam
 
     cells = [cell(*place, 9.0, 1 << 20, library=2.0) for place in GRID]
     mixed = [with_another(each, 1.5 + i, 4 << 20) for i, each in enumerate(cells)]
-    for axes, said in zip(heatmap.figure_for(record(*mixed)).axes, (["1.50x", "2.00x"], ["0.25", "0.50"]), strict=True):
+    for axes, said in zip(
+        heatmap.figures_for(record(*mixed))[""].axes, (["1.50x", "2.00x"], ["0.25", "0.50"]), strict=True
+    ):
         assert [texts(axes)[0, i] for i in range(3)] == [*said, said[1]]
         assert "fastest library" in axes.get_title()
     in_tf32 = [with_another(each, 3.0, 4 << 20, "tf32", own="tf32") for each in cells]
-    speed, _ = heatmap.figure_for(record(*in_tf32)).axes
+    speed, _ = heatmap.figures_for(record(*in_tf32))[""].axes
     assert set(texts(speed).values()) == {"3.00x"}, "not that of another precision, though it is faster"
 
 
 def test_a_heat_map_never_mixes_library_and_baseline_and_says_what_it_leaves_out():
     cells = [cell(*place, 3.0, 1 << 20, library=None if place == GRID[0] else 2.0) for place in GRID]
-    figure = heatmap.figure_for(record(*cells, sized("default", 2.0)))
+    figure = heatmap.figures_for(record(*cells, sized("default", 2.0)))[""]
     shown = texts(figure.axes[0])
     assert (shown[0, 0], shown[1, 2]) == ("none", "2.00x")
     assert "not drawn: 1 result" in figure.get_suptitle()
