@@ -56,13 +56,8 @@ def predict(name: str, pair: str = "", again: Sequence[str] = (), **answers: Any
     return values
 
 
-def off(prediction: float, figure: float) -> str:
-    """How far a prediction is from what was found: `6% too high`; of a range, how far its nearest end is."""
-    questions.keep_figure(prediction, figure)
-    return _off(prediction, figure)
-
-
 def _off(prediction: float, figure: float, is_count: bool = False) -> str:
+    """How far a prediction is from what was found: `6% too high`; of a range, how far its nearest end is."""
     low, high = _ends(prediction)
     if low < high and low <= figure <= high:
         return "your range holds it"

@@ -15,6 +15,8 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from common.pairs.user_error import wrap_text
+
 FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: a notebook runs for its outputs, and nobody answers
 GREEN, RED, YELLOW, GREY = "46, 160, 67", "248, 81, 73", "210, 153, 34", "127, 127, 127"
 TINTS = {"+": GREEN, "-": RED, "@": GREY}
@@ -24,10 +26,10 @@ RIGHT, OPEN = ("right", "your range", "within"), ("nothing is scored", "the meas
 
 
 class OneLine(Exception):
-    """In a notebook one line in place of a traceback."""
+    """In a notebook a line or two in place of a traceback. They end between words, which JupyterLab's need not."""
 
     def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
-        return [f"\x1b[1;31m{self}\x1b[0m"]
+        return [f"\x1b[1m{line}\x1b[0m" for line in wrap_text(str(self), 80, hang="").splitlines()]
 
 
 @dataclass(frozen=True)

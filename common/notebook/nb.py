@@ -10,8 +10,8 @@ from common.machine.survey import survey_apart
 from common.notebook import exercise_cells as learn
 from common.notebook import places, programs, timelines, widths
 from common.notebook.cells import cpu_clock, ready, row_of, run_pairs, seconds_of, show, show_diff, table
-from common.notebook.chapter_cells import chapter, kernels_of, show_another, show_code, show_counts, show_xray
-from common.notebook.forecast_cells import against, compared, off, predict
+from common.notebook.chapter_cells import chapter, show_another, show_code, show_counts, show_xray
+from common.notebook.forecast_cells import against, compared, predict
 from common.notebook.kernel_check import check_kernel, compiled, need_triton
 from common.notebook.markup import card, end
 from common.notebook.named_gpu import gpu

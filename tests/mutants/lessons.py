@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from samples import reason_of
 
 from common.engine.runner import run_pairs
-from common.pairs.pair import ROOT, Pair, discover
+from common.pairs.pair import ROOT, TUNED, Pair, discover
 from common.pairs.source import source_hash
 from common.pairs.syntax import with_helpers
 from common.record.outcome import FAILED, Verdict
@@ -68,14 +68,15 @@ def judge(chapter: str, name: str, names: list[str], device: str) -> Iterator[Ju
     """What the harness says of a pair's mutants, but for those that cannot run here: most of them in one run.
 
     One that crashes takes the others with it: it is judged again, alone. So is one of a helper's file. Those of `tuned`
-    have sizes of their own.
+    have sizes of their own; one that passes is judged again, alone, since only then it is the pair's `tuned`.
     """
     wrong = [mutant for mutant in mutants()[chapter, name] if mutant.what in names]
     in_versions = [mutant for mutant in wrong if not mutant.file]
     rows = _rows(chapter, name, [mutant for mutant in in_versions if mutant.of != "tuned"], device)
     rows |= _rows(chapter, name, [mutant for mutant in in_versions if mutant.of == "tuned"], device)
     for mutant in wrong:
-        if mutant.file or rows[mutant.what][0] == Verdict.CRASHED:
+        verdict = rows.get(mutant.what, (Verdict.CRASHED,))[0]
+        if verdict == Verdict.CRASHED or (mutant.of == "tuned" and verdict not in FAILED):
             rows |= _rows(chapter, name, [mutant], device)
         verdict, reason = rows[mutant.what]
         if verdict != Verdict.SKIPPED:
@@ -92,31 +93,40 @@ def _rows(chapter: str, name: str, wrong: list[Mutant], device: str) -> dict[str
         raise KeyboardInterrupt
     rows = {row.variant: row for row in record.pairs[0].rows}
     return {
-        mutant.what: (rows[f"optimized/{number}"].verdict, reason_of(rows[f"optimized/{number}"]).replace(folder, ""))
-        for number, mutant in enumerate(wrong)
+        mutant.what: (rows[label].verdict, reason_of(rows[label]).replace(folder, ""))
+        for label, mutant in zip(_labels(wrong), wrong, strict=True)
     }
 
 
+def _labels(wrong: list[Mutant]) -> list[str]:
+    """What mutants are called in place of a pair's variants."""
+    if [mutant.of for mutant in wrong] == ["tuned"]:
+        return [TUNED]
+    return [f"optimized/{number}" for number, _ in enumerate(wrong)]
+
+
 def _written(chapter: str, name: str, wrong: list[Mutant], folder: Path) -> Pair:
-    """The pair with its mutants in place of its variants, `optimized/0`, `optimized/1`, ..., in a folder."""
+    """The pair with its mutants in place of its variants, in a folder."""
     (pair,) = discover(ROOT / chapter, name)
     paths = {version.label: version.path for version in pair.versions}
     no_pairs = shutil.ignore_patterns("baseline_*", "optimized_*", "__pycache__")
     shutil.copytree(ROOT / chapter, folder, dirs_exist_ok=True, ignore=no_pairs)
     text = paths["baseline"].read_text(encoding="utf-8")
-    if all(mutant.of == "tuned" for mutant in wrong):  # their labels are others: as `tuned`, they run at all sizes
+    if len(wrong) > 1 and all(
+        mutant.of == "tuned" for mutant in wrong
+    ):  # their labels are others: as `tuned`, they run at all sizes
         text = text.replace('"check/tuned/', '"check/tuned ')
     (folder / paths["baseline"].name).write_text(text, encoding="utf-8")
     others = {path for version in pair.variants for path in with_helpers(version.path)} - {*paths.values()}
     for path in others:  # versions of other pairs that are built on; helpers are there
         if path.name.startswith("optimized_"):
             shutil.copy(path, folder)
-    for number, mutant in enumerate(wrong):
+    for label, mutant in zip(_labels(wrong), wrong, strict=True):
         path = paths[f"optimized/{mutant.of}".rstrip("/")]
         text = path.read_text(encoding="utf-8") if mutant.file else mutant.changed(path)
         if mutant.file:
             (folder / mutant.file).write_text(mutant.changed(folder / mutant.file), encoding="utf-8")
         lines = [line for line in text.splitlines() if not line.startswith("VERSUS")]  # a rung that is not here
-        (folder / f"optimized_{name}_{number}.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / f"optimized_{name}_{label.split('/')[1]}.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (found,) = discover(folder, name)
     return found

@@ -1,7 +1,8 @@
-"""A chapter's pairs, and the code in the cells of its notebooks."""
+"""A chapter's pairs, the code in the cells of its notebooks, and what they show of an error."""
 
 import ast
 import json
+import re
 from functools import cache
 
 from common.pairs.pair import ROOT, discover
@@ -29,3 +30,8 @@ def literals(text):
     parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     whole = [node for node in nodes if isinstance(node, ast.Constant) and node not in parts]
     return [node.value for node in whole if isinstance(node.value, str)]
+
+
+def told(error):
+    """What a notebook shows of an error, without its colours, in one line."""
+    return re.sub(r"\x1b\[\d*m", "", " ".join(error._render_traceback_()))

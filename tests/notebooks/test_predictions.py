@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import replace
 
 import pytest
-from cells import code_of
+from cells import code_of, told
 from samples import pair_result
 
 from common.notebook import forecast_cells, nb, questions
@@ -18,7 +18,7 @@ from common.show.tables import ratio
 def test_a_run_ends_in_one_line_where_an_answer_is_missing(naive):
     with pytest.raises(forecast_cells.NoPrediction, match=r"replace None by your answer \(ratio\)") as error:
         nb.predict("ch9/stride", ratio=None, resource="calls")
-    assert str(error.value) in error.value._render_traceback_()[0]
+    assert told(error.value) == str(error.value)
 
 
 def test_the_naive_forecaster_answers_what_is_missing_and_says_so(naive, capsys):

@@ -83,7 +83,7 @@ def test_the_first_figure_is_kept_beside_each_answer_that_has_none(stride):
         (row.ratio, [*row.interval], 8.0, 1.0),
         ("memory", None, "memory", None),
     ]
-    nb.off(nb.predict("ch9/stride", ratio=4)["ratio"], np.float32(5.0))
+    nb.compared(nb.predict("ch9/stride", ratio=4)["ratio"], np.float32(5.0))
     assert kept("said", "found", "locked")[2] == (4, 5.0, False)
 
 

@@ -39,5 +39,5 @@ def test_what_judges_an_answer_is_folded_but_not_the_cell_that_asks_for_it(path)
         is_folded = cell["metadata"].get("jupyter", {}).get("source_hidden", False)
         if "nb.predict(" in text:
             assert not is_folded, cell["id"]
-        elif any(f"nb.{name}(" in text for name in ("against", "compared", "off")):
+        elif any(f"nb.{name}(" in text for name in ("against", "compared")):
             assert is_folded, cell["id"]
