@@ -28,38 +28,23 @@ from common.traffic.data import SECTOR
 from common.xray.occupancy import WARP
 
 MARKS = {True: "passed", False: "not yet", None: "not judged"}
+TERMINAL = "In a terminal: `python learn.py start`, `check`, `hint`."
 Drawn = NDArray[Any] | None
 
 
 def show(name: str) -> Markdown:
     """What an exercise asks, the code that it starts from, and how to have it graded."""
     exercise = find(name)
-    course_path, questions = submission.course_path, [f"- {text.removesuffix(': ')}" for text in exercise.questions]
-    return Markdown(
-        f"""
-**Exercise {name}: {exercise.title}** ({exercise.kind}, about {exercise.reader_minutes} minutes). {exercise.objective}
-{exercise.read_first}
-
-{exercise.spec.strip()}
-
-{chr(10).join(questions)}
-
-[The start](../{course_path(exercise.start)}):
-
-```python
-{_start_text(exercise)}
-```
-
-**To work here**, run `nb.learn.edit({name!r})`: a cell below gets this start. Change the cell, and run it.
-
-<details><summary>In an editor or a terminal</summary>
-
-Run `nb.learn.check({name!r})` alone in a cell: it makes your file `{course_path(exercise.work)}`, and grades it from
-then on. In a terminal: `python learn.py start`, `check`, `hint`.
-
-</details>
-""".strip()
+    path, questions = submission.course_path, [f"- {text.removesuffix(': ')}" for text in exercise.questions]
+    what = f"({exercise.kind}, about {exercise.reader_minutes} minutes). {exercise.objective} {exercise.read_first}"
+    here = (
+        f"**To work here**, run `nb.learn.edit({name!r})`: a cell below gets this start. Change the cell, and run it."
     )
+    own = f"Run `nb.learn.check({name!r})` alone in a cell: it makes your file `{path(exercise.work)}`, and grades it"
+    parts = [f"**Exercise {name}: {exercise.title}** {what}", exercise.spec.strip(), "\n".join(questions)]
+    parts += [f"[The start](../{path(exercise.start)}):", f"```python\n{_start_text(exercise)}\n```", here]
+    parts += ["<details><summary>In an editor or a terminal</summary>", f"{own} from then on.", TERMINAL, "</details>"]
+    return Markdown("\n\n".join(parts))
 
 
 def edit(name: str) -> None:
