@@ -158,7 +158,7 @@ def figure(model, rows, gpu):
     below.set_xticks(counts, [f"{each:,}" for each in counts])
     below.minorticks_off()
     plain_ticks(below.yaxis)
-    legend(above)
+    legend(below)
     return drawn
 
 

@@ -18,6 +18,7 @@ from common.engine.reference import Answer, Reference, leading_rows
 from common.engine.rounding_neighbours import rounding_neighbours
 from common.engine.stage import Bench, DoesNotFit, Stage
 from common.pairs.contract import Version
+from common.pairs.pair import is_of_tuned
 from common.pairs.source import has_no_launch
 from common.record.outcome import Cause, Finding, Verdict, Where
 
@@ -44,8 +45,7 @@ def check(bench: Bench) -> Bench:
 def _check_sizes(stage: Stage) -> None:
     interpreter_watch.enforce()
     sizes = stage.job.pair.check_sizes
-    pair = stage.job.pair
-    choices = [(_choices(pair.sizes[size]), pair.lessons_left_out(size)) for size in sizes]  # sizes choose for `tuned`
+    choices = [(_choices(stage.job.pair.sizes[size]), is_of_tuned(size)) for size in sizes]  # a size chooses for it
     blind_spots: Findings = {}
     for i, size in enumerate(sizes):
         stage.progress.report_check(i / len(sizes))

@@ -99,8 +99,8 @@ class Chapter:
         with _note_problems() as problems:
             there = recorded_sizes(self.name, problems=problems)
         parts = [self._only(record, lambda pair: pair.name == name) for _, record in there]
-        records = [record for record in parts if record.pairs]
-        return plot.sweep(*records) if records else Markdown("*No figure: nothing is recorded at several sizes.*")
+        record = combine_records([record for record in parts if record.pairs])
+        return plot.sweep(record) if record else Markdown("*No figure: nothing is recorded at several sizes.*")
 
     def kernels(self, name: str, size: str = "default", label: str = "optimized", arch: str = "") -> list[Anatomy]:
         """The kernels of one version, compiled at this size for the notebook's GPU or another architecture."""

@@ -36,6 +36,11 @@ class NoMatch(ContractError):
         self.names = names
 
 
+def is_of_tuned(size: str) -> bool:
+    """Whether a size is the last rung's alone."""
+    return "tuned" in size.split("/")[:2]
+
+
 @dataclass(frozen=True)
 class Pair:
     """A baseline and its variants. `sizes`: name -> arguments of `inputs`. `summary`: in a sentence, if it has one."""
@@ -62,8 +67,7 @@ class Pair:
 
     def lessons_left_out(self, size: str) -> set[str]:
         """The versions that need not run at a size: all but `tuned` at `tuned/*` and `check/tuned/*`."""
-        is_tuned = "tuned" in size.split("/")[:2]
-        return {version.label for version in self.variants if is_tuned and version.label != TUNED}
+        return {version.label for version in self.variants if is_of_tuned(size) and version.label != TUNED}
 
     @property
     def timed_sizes(self) -> list[str]:

@@ -149,13 +149,13 @@ def _rate(limit: Any, which: str) -> float:
     return (limit.get(which) if isinstance(limit, dict) else getattr(limit, which)) or 0.0
 
 
-def sweep(*records: Record) -> Figure:
+def sweep(record: Record) -> Figure:
     """A row for each size of one pair: its speedups over the baseline, and at the right what is reached of the limit.
 
     Sizes of one type (all arguments that are no numbers) stand together, in the order of their least time.
     """
     families: dict[str, list[PairResult]] = {}
-    for pair in [pair for record in records for pair in record.pairs]:
+    for pair in record.pairs:
         families.setdefault(_family(pair), []).append(pair)
     pairs = [pair for family in families.values() for pair in sorted(family, key=_work)]
     found = dict.fromkeys(label for pair in pairs for label in pair.arms if label != CONTROL)
@@ -184,8 +184,7 @@ def sweep(*records: Record) -> Figure:
     panels[0].set_ylim(len(pairs) - 0.5, -0.5)
     handles = [Line2D([], [], linestyle="none", label=short(label), **look) for label, look in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=6)
-    names = dict.fromkeys(pair.name for pair in pairs)
-    figure.suptitle(f"{', '.join(names)}: {' / '.join(dict.fromkeys(map(origin, records)))}")
+    figure.suptitle(f"{pairs[0].name}: {origin(record)}")
     return figure
 
 
