@@ -13,8 +13,8 @@ One kernel serves all four, since OP is known when it is compiled.
 Cost: the useful minimum is to read each input once and to write the result once. Memory arrives in sectors of 32 bytes,
 and a sector is read whole, whatever part of it a load asks for.
 
-Predict: which of the four reads more sectors than it uses, and how many times as many sectors as the minimum does it
-move, reads and writes together, if no cache keeps anything?
+Predict: which of the four uses only a part of each sector that it reads, and how many times as many sectors as the
+minimum does it move, reads and writes together, if no cache keeps anything?
 """
 
 import torch

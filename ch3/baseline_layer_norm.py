@@ -10,8 +10,8 @@ blocks of 1024, as the formula is read, once for each value that the next step n
 The variance is that of the differences from the mean. (The mean of the squares less the square of the mean would save a
 pass. But where the mean is large, two nearly equal numbers are subtracted, and few digits are left.)
 
-Cost: 4 elements moved for each one, if no cache holds a row until it is read again. An SM has room for 8 programs of
-256 threads, so 8 rows are in flight in each.
+Cost: 4 elements moved for each one, if no cache holds a row until it is read again. With up to 32 registers a thread an
+SM has room for 8 programs of 256 threads, so 8 rows are in flight in each.
 
 Predict: `optimized_layer_norm_registers.py` reads each row once. How many times faster can it be, if every read is from
 DRAM?

@@ -1,13 +1,15 @@
-"""One idea for four reductions, over rows, columns or all: a program a result, whose lanes walk along what is reduced.
+"""One idea for four reductions, over rows or columns: a program a result, whose lanes walk along what is reduced.
 
-Problem: a program computes one result. Its lanes stand `stride_xk` elements apart along the axis that is reduced, walk
-it in blocks of 1024, and combine their values at the end. It is the same kernel for both axes, with other strides:
+Problem: over the rows there is a result for each column, over the columns one for each row. A program computes one. Its
+lanes stand `stride_xk` elements apart along the axis that is reduced, walk it in blocks of 1024, and combine their
+values at the end. It is the same kernel for both axes, with other strides. In float32:
 
     over columns    stride 1          32 lanes * 16 bytes = 16 sectors of 32 bytes, every byte used
     over rows       stride `columns`  32 lanes in 32 rows = 32 sectors, 4 bytes used of each
+    over all        two launches: over the columns, then one program over the results of all rows
 
-Cost: 4 bytes an element of float32 are used. Over the rows a sector of 32 bytes is asked for by each of eight programs,
-one for each of its columns; if a cache still holds it, memory moves it once.
+Cost: over the rows a program uses 4 bytes of a sector of 32. So eight programs ask for each sector, one for each of its
+columns; if a cache still holds it, memory moves it once.
 
 Predict: `optimized_reductions_adjacent.py` puts lanes side by side in both cases. How many times faster is it over the
 rows, if sectors are the limit and the caches keep nothing?

@@ -3,9 +3,10 @@
 Problem: `baseline_data_movement.py` divides for every element, and its transpose reads a sector for 4 bytes.
 
 Idea: an operation is where element (i, j) of x is read and written, in steps along rows and columns, the strides. One
-kernel copies tiles of 64 x 64. It divides nowhere, and a program's lanes are where both sides are adjacent:
+kernel copies tiles of 64 x 64. It divides to find its tile, once a program and for no element:
 
-    transpose    reads with strides (1, rows' length)    writes with (rows' length, 1): a tile changes lanes on the way
+    transpose    reads with strides (1, rows' length), writes with (rows' length, 1). Lanes are side by side on both
+                 sides: the compiler moves the elements to other lanes in between, through shared memory
     stack        a third index chooses x or y, and where in the result it begins
     cat          the same; a row of the result is two rows long
     broadcast    a row stride of 0 reads the same row again
@@ -13,7 +14,7 @@ kernel copies tiles of 64 x 64. It divides nowhere, and a program's lanes are wh
 Cost: the bytes of x, y and the result, once, but for a broadcast: each tile reads its part of the row again, from L2.
 
 Predict: the baseline has 128 elements a program, this version 4096. Which of the two saves more for cat, where both
-sides are adjacent in the baseline, too: having fewer programs, or dividing for none?
+sides are adjacent in the baseline, too: having fewer programs, or dividing for no element?
 """
 
 import torch

@@ -10,7 +10,7 @@ program takes 1024 elements of a row, and the same elements of the two vectors:
     writes    y                one matrix
 
 Cost: 3 matrices instead of 12, and one launch instead of five. A program also asks for 2 * 4 KiB of the vectors, beside
-3 * 4 KiB that memory has to move. SiLU adds an exp and a division, far fewer instructions than memory has time for.
+3 * 4 KiB that memory has to move. SiLU adds an exponential and a division for each element.
 
 Predict: `library_compiled` is torch.compile, which makes one kernel of the same chain. How many times this version's
 time does it take?

@@ -1,9 +1,9 @@
 """Layer norm of every row in two passes, the second out of a cache: what the first reads is to stay there until then.
 
-Problem: `optimized_layer_norm_welford.py` reads a row twice. Between the two reads other rows pass through L2, and so
-do the results, which nobody reads again soon.
+Problem: `optimized_layer_norm_welford.py` reads a row twice. Between the two reads other rows pass through L2, and may
+push it out.
 
-Idea: the loads say what is to leave the caches first:
+Idea: the loads, not the stores, say what is to leave the caches first:
 
     first pass         evict_last     will be read again, and soon
     second pass        evict_first    was read for the last time

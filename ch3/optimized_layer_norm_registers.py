@@ -2,7 +2,8 @@
 
 Problem: `baseline_layer_norm.py` reads a row three times.
 
-Idea: mean, variance and result are computed from the registers that hold the row, 32 elements in each thread:
+Idea: mean, variance and result are computed from the registers that hold the row, 32 elements in each thread (more in a
+row of over 32,768, since 1024 threads are the most):
 
     1024 columns     32 threads    a warp: its lanes add among themselves
     8192 columns    256 threads    8 warps, which exchange their sums twice, through shared memory

@@ -10,14 +10,15 @@ distances from it, and updates both with every element:
     mean <- mean + (x - mean) / count
     m2   <- m2 + (x - mean before) * (x - mean after)
 
-At the end the lanes' are combined:
+At the end the statistics of all lanes are combined:
 
     sum of squared distances = sum over lanes of (their own m2 + their count * (their mean - mean)^2)
 
-Nothing of a row is kept in registers, so an SM is full of threads: some load while others wait for their sums.
+Nothing of a row is kept in registers. With at most 32 of them a thread (`maxnreg`) an SM has room for all 2048 threads
+that it can have: some load while others wait for their sums.
 
-Cost: 3 elements moved, the second read from L2 where it still has the row. A division for each block of 4096 elements,
-and an update of two numbers instead of one. A block has 4096 lanes, however short the row.
+Cost: 3 elements moved, the second read from L2 where it still has the row. Each element costs a division and an update
+of two numbers, not an addition to one. A block has 4096 lanes, however short the row.
 
 Predict: why not add up x and x^2, which is simpler and needs one pass, too? What goes wrong in a row of numbers around
 10,000 whose variance is 1, in float32?

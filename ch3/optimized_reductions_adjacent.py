@@ -3,8 +3,8 @@
 Problem: over the rows, `baseline_reductions.py` uses 4 bytes of each sector of 32 that it asks for.
 
 Idea: a program takes 128 bytes of columns, all of them, and not one. Eight lanes read a row's 128 bytes, 16 bytes each;
-so a tile of 128 rows and 32 columns of float32 is read at a time. Its lanes add up what they meet, and at the end those
-of a column combine their values:
+so a tile of 128 rows and 32 columns of float32 is read at a time. Each lane keeps a partial result for each of its
+columns. At the end the partial results of a column, from all lanes that have it, become one:
 
     lanes 0 ... 7     row 0    [16 bytes][16 bytes] ... [16 bytes]     four sectors, every byte used
     lanes 8 ... 15    row 1    [16 bytes][16 bytes] ... [16 bytes]

@@ -1,4 +1,4 @@
-"""Reductions over rows in two launches: a program takes a stripe of 512 rows, so there is work for all SMs.
+"""Reductions over more than 512 rows in two launches: a program takes 512 rows, so 8192 have 16 times the programs.
 
 Problem: in `optimized_reductions_adjacent.py` a program has all rows of 128 bytes of columns. A matrix of 8192 x 128 in
 float32 has four such programs, and an H200 has 132 SMs.
@@ -6,12 +6,13 @@ float32 has four such programs, and an H200 has 132 SMs.
 Idea: cut the rows into stripes. A program reduces the rows of one stripe, and a second launch of the same kernel
 reduces the stripes' results, which stand one below another like rows:
 
-    8192 x 128 of float32    16 stripes * 4 blocks of columns = 64 programs; then 16 rows of results
-    8192 x 8192              16 stripes * 256 blocks = 4096 programs
+    8192 x 128 of float32    16 stripes * 4 blocks of columns = 64 programs, still fewer than SMs; then 16 rows
+    8192 x 8192              16 stripes * 256 blocks = 4096 programs; then 16 rows
 
-A mean divides in the second launch only: the stripes leave sums.
+Up to 512 rows are one stripe and one launch. A mean divides in the last launch only: the stripes leave sums.
 
-Cost: the results of all stripes, 1/512 of the matrix, are written once and read once, and there is a second launch.
+Cost: a second launch; and the stripes' results, in float32, are written once and read once. They have 1/512 of the
+matrix's bytes, in 16 bits 1/256.
 
 Predict: at 8192 x 8192 `adjacent` has 256 programs for 132 SMs, with 16 KiB in flight for each. Are stripes faster
 there, too?
