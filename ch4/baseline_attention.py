@@ -1,8 +1,8 @@
-"""Attention in three operations: n^2 scores a head are written to memory and read again, 2 bytes each.
+"""Attention in three operations, and a fourth for a mask: n^2 scores a head go through memory, 2 bytes each.
 
 Problem: o = softmax(q @ k.T / sqrt(d)) @ v for each head of q, k and v [batch, heads, n, d]. With a causal mask a row
-sees no later columns. Each operation leaves its answer in memory, and the next one reads it. With 4 x 32 heads,
-n = 4096, and 2 bytes a score:
+sees no later columns. Each operation leaves its answer in memory, and the next one reads it. With 4 x 32 heads and
+n = 4096 (`--size long/4096/d64/causal/bf16`; the default is 4 x 16 heads and n = 2048), and 2 bytes a score:
 
     q @ k.T     writes the scores                4 GiB
     mask        reads and writes them            8 GiB, if causal

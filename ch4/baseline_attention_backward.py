@@ -1,15 +1,17 @@
-"""Attention forward and backward by autograd: n^2 weights a head are kept in memory, and two more arrays of n^2 made.
+"""Attention forward and backward by autograd: n^2 weights a head are kept, and backward makes up to three more arrays.
 
 Problem: forward, o = p @ v with p = softmax(s), s = q @ k.T / sqrt(d). Backward, from do, the gradient of o:
 
     dv = p.T @ do                        reads p
     dp = do @ v.T                        writes dp
     ds = p * (dp - rowsum(p * dp))       reads p and dp, writes ds      (softmax, backward)
-    dq = ds @ k, dk = ds.T @ q           reads ds twice
+    ds masked                            reads and writes ds            (if causal: 0 where s is masked)
+    dq = ds @ k / sqrt(d)                reads ds
+    dk = ds.T @ q / sqrt(d)              reads ds
 
-Cost: with 4 x 16 heads, n = 2048 and 2 bytes, each of p, dp and ds is 512 MiB. The backward pass above reads and writes
-such an array 7 times, and the forward pass (`baseline_attention.py`) 6 times with a causal mask: 6.5 GiB. q, k, v, do
-and the gradients are 112 MiB (d = 64).
+Cost: with 4 x 16 heads, n = 2048 and 2 bytes, each such array is 512 MiB. With a causal mask the backward pass above
+reads or writes one 9 times, and the forward pass (`baseline_attention.py`) 6 times: 7.5 GiB. q, k, v, do and the
+gradients are 112 MiB (d = 64).
 Predict: with 4.8 TB/s (H200, datasheet), how long does it take at least?
 """
 

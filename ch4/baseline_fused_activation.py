@@ -7,8 +7,8 @@ Problem: y = activation(a @ b), in 16 bits, by the vendor's library and an eleme
 
 The arithmetic intensity falls from 1365 to 819 FLOP a byte. Both are far above the ridge point of an H200 (206 by its
 datasheet).
-Cost: the tensor cores are idle while the activation runs. The product is rounded to 16 bits twice, before and after the
-activation.
+Cost: the tensor cores are idle while the activation runs. The product is rounded to 16 bits, and the result again; one
+kernel rounds the result only.
 Predict: with 989 TFLOP/s and 4.8 TB/s (H200, datasheet), by how many percent is it slower than the product alone?
 """
 

@@ -1,4 +1,4 @@
-"""Attention backward in one kernel: scores are computed again once, not twice, and dq is added up in memory by atomics.
+"""Attention's gradients in one kernel: scores are computed again once, not twice, and dq is added up by atomics.
 
 Problem: the two kernels of `optimized_attention_backward_recomputed.py` compute every block of s and dp twice. dq is a
 sum over keys, dk and dv are sums over queries, and a program has registers for one kind of sum.

@@ -1,6 +1,6 @@
 """Attention forward and backward without n^2 values in memory: the weights are computed again, from one number a row.
 
-Problem: `baseline_attention_backward.py` moves 6.5 GiB at its default size.
+Problem: `baseline_attention_backward.py` moves 7.5 GiB at its default size.
 Idea: the forward pass keeps o and, for each row, lse, the logarithm of the sum by which its softmax divides. Any block
 of weights is then one product away: p = exp(s - lse). And rowsum(p * dp) equals rowsum(o * do): n d values are read
 instead of n^2. Two kernels compute the gradients, each with its sums in registers:
@@ -13,7 +13,7 @@ A causal mask decides where a walk ends or begins. (The forward pass, in `forwar
 Cost: with the forward pass 9 products, where kept weights need 6. With 4 x 16 heads, n = 2048, d = 64, lse and
 rowsum(o * do) are 1 MiB. A block of 64 keys with d = 128 holds 2 * 64 * 128 sums of 4 bytes: with 8 warps 64 registers
 a thread.
-Predict: at that size, causal, a product is 17 GFLOP. Take 1.45 ms for the baseline's 6.5 GiB and 0.16 ms for 9 products
+Predict: at that size, causal, a product is 17 GFLOP. Take 1.68 ms for the baseline's 7.5 GiB and 0.16 ms for 9 products
 (H200, datasheet). What ratio do you expect?
 """
 

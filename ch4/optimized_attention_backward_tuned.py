@@ -5,7 +5,7 @@ lies. Its loop waits for copies and products in turn, and each thread adds to dq
 Idea: Gluon is Triton with these decisions in the program. The forward pass is that of `optimized_attention_tuned.py`.
 Backward, a program has BLOCK_N keys of a head and two partitions:
 
-    load       1 warp          asks TMA for q, do, lse and delta, up to two blocks ahead
+    load       1 warp          asks TMA for q, do, lse and delta, one block ahead of that in work
     compute    4 or 8 warps    s^T = k q^T and dp^T = v do^T: keys are rows, so p^T and ds^T lie in the registers from
                                which dv += p^T do and dk += ds^T q read them; ds also goes to shared memory, for dq
 

@@ -2,8 +2,8 @@
 
 Problem: in `optimized_attention_tma.py` the three steps of a block run in sequence within a warp: qk = q @ k.T, the
 softmax of qk, acc += p @ v. The tensor cores are idle during the softmax, unless another warp uses them.
-Idea: on capability 9.0 a matrix product is asynchronous. After block j's scores we issue p @ v of block j - 1, and wait
-for it in block j + 1:
+Idea: on capability 9.0 a matrix product is asynchronous. After block j's scores we issue p @ v of block j - 1. Its sums
+are needed in block j + 1 only, so the compiler, which places the waits, can wait for them there:
 
     issue qk = q @ k[j].T, wait
     issue acc = acc * alpha + p @ v[j-1]     p and alpha are of block j-1

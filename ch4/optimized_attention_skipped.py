@@ -8,9 +8,9 @@ Idea: a program needs the columns up to that of its last row only. Blocks are sq
     behind the diagonal     not even read
 
 Without a mask, the last block comes first: only it may reach beyond n.
-Cost: a block's lines stand twice. Programs have different lengths, so the longest start first.
-Predict: with blocks of 64 x 64 and n = 4096, how many times fewer blocks are computed, and is the measured ratio larger
-or smaller than that?
+Cost: a block's lines stand twice. Programs have different lengths, so those of a head start with the longest.
+Predict: with blocks of 64 x 64 and n = 4096 (the default is 2048), how many times fewer blocks are computed, and is the
+ratio measured there larger or smaller than that?
 """
 
 import attention_common

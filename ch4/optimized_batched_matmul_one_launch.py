@@ -1,8 +1,9 @@
 """Multiply 40 pairs of 128 x 128 matrices in one launch: the grid has a tile of every product, 160 programs at once.
 
 Problem: `baseline_batched_matmul.py` waits for a launch and for memory 40 times.
-Idea: one launch. The grid's second axis counts the products, and a program takes 64 x 64 of one of them. Both of its
-blocks of k = 64 are in flight before it multiplies the first one, so that all programs wait for memory once.
+Idea: one launch. The grid's second axis counts the products, and a program takes 64 x 64 of one of them. By Triton's 3
+stages, the default, both of its blocks of k = 64 are in flight before it multiplies the first one. That is so in the
+baseline, too, but here all programs wait for memory once, at the same time.
 
     40 products * 4 tiles = 160 programs    one for each of 132 SMs, two for some
     40 * 3 * 32 KiB = 3.75 MiB              0.8 us of an H200's memory, by its datasheet

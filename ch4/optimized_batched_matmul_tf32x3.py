@@ -1,9 +1,10 @@
 """Multiply 40 pairs of matrices in one launch, float32 as three TF32 products, each at 7 times the CUDA cores' rate.
 
 Problem: `optimized_batched_matmul_one_launch.py` multiplies float32 on the CUDA cores: 67 TFLOP/s by an H200's
-datasheet. Tensor cores do 495 TFLOP/s in TF32, but TF32 keeps only 10 bits of a float32's fraction.
-Idea: split each number into two TF32 numbers, the rounded number and the rest. Of their four products, leave out the
-smallest:
+datasheet. Tensor cores do 495 TFLOP/s in TF32, but TF32 keeps only 10 bits of a float32's fraction. (The default size
+is float16, where this version has nothing to do: run it with `--size medium/40x128/fp32`.)
+Idea: split each number in two, the number rounded to TF32 and the rest. (The rest is not rounded: it has up to 12 bits,
+and the tensor cores read 11.) A product of two numbers is four of their parts. Leave out the smallest:
 
     (a + a') (b + b') = a b + a b' + a' b + a' b'     a' and b' up to 2^-11 of a and b, so a' b' up to 2^-22
 
@@ -17,10 +18,10 @@ Cost: 40 products of 128^3 are 168 MFLOP and 7.5 MiB. By an H200's datasheet
     memory          at 4.8 TB/s                       1.6 us
 
 Each program splits all that it loads, several instructions a number. TF32's smallest step is 2^-136: numbers below
-2^-113 lose bits of their rest. Where an infinity meets numbers in thousands, or a product overflows, those with rests
-overflow, too, with either sign: the answer may be NaN instead of an infinity. 16-bit numbers have nothing to split:
-their kernel is that of `optimized_batched_matmul_one_launch.py`. The limit is counted at the CUDA cores' rate, as for
-the other versions.
+2^-113 lose bits of their rest. Where the answer is infinite, it may be NaN instead: a product with a rest has the
+rest's sign. If it overflows, as with an infinity and a number in the thousands, infinities of both signs are added.
+16-bit numbers have nothing to split: their kernel is that of `optimized_batched_matmul_one_launch.py`. The limit is
+counted at the CUDA cores' rate, as for the other versions.
 Predict: how many times as fast can 40 products of 256^3 in float32 be, by the rates above?
 """
 

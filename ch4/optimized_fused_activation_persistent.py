@@ -1,8 +1,9 @@
 """Multiply two matrices and apply an activation by tensor descriptors: sums are activated while blocks arrive.
 
 Problem: in `optimized_fused_activation_fused.py` an SM loads nothing while it activates and stores a tile.
-Idea: the kernel of `optimized_matmul_persistent.py`, with 3 stages. 132 programs take all tiles in turn, and
-the blocks of the next tile are in flight before the sums of this one are complete.
+Idea: the kernel of `optimized_matmul_persistent.py`, with 3 stages (a fourth would fit, but is not recorded). 132
+programs take all tiles in turn, and the blocks of the next tile are in flight before the sums of this one are
+complete.
 
     a tile     64 steps of 0.56 us at 4096^3 (H200, datasheet): some 65,000 cycles
     its end    128 sums a thread are activated, rounded and written to shared memory, from which TMA stores them

@@ -11,7 +11,7 @@ take turns: who has issued the last product of a tile lets the other one begin, 
 Cost: it runs on capability 9.0 only. A tile of 128 x 128 asks L2 for 1.33 times as many bytes for each sum as one of
 128 x 256. Four warps must keep all tensor cores busy alone.
 Predict: a step of 128 x 128 x 64 takes 512 cycles, 64 of them make a tile. A group's activation is hidden if it is
-shorter than the other one's products. Which of the four activations is?
+shorter than the other one's products. How many of the four activations are?
 """
 
 import torch
@@ -29,7 +29,7 @@ VERSUS = "persistent"
 REQUIRES = {"capability": (9, 0), "exact": True}
 BLOCK_M, BLOCK_N, BLOCK_K = gl.constexpr(128), gl.constexpr(128), gl.constexpr(64)  # of each group
 GROUP_M = gl.constexpr(8)  # tiles of rows that run side by side
-STAGES = gl.constexpr(5)
+STAGES = gl.constexpr(5)  # of 32 KiB; with 64 KiB of c 224 of 227 KiB
 
 
 def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", device="cuda"):

@@ -2,9 +2,17 @@
 
 Problem: in `optimized_fused_activation_persistent.py` all warps activate at the same time, and half a tile lies in
 shared memory before any of it is stored. There is one tile for all shapes, and rows off 16 bytes are copied.
-Idea: the kernel of `optimized_matmul_tuned.py`, with its tiles, its last wave, transposed matrices and rows that begin
-anywhere. One warp loads, two or three groups of 4 warps multiply, activate and store. A group activates 64 columns
-while TMA stores the 64 before, from two buffers in turn. It waits for stages, and for no other group.
+Idea: the kernel of `optimized_matmul_tuned.py`. One warp loads, two or three groups of 4 warps multiply, activate and
+store. Each case, and what it is for:
+
+    tile        by the shape of c, and by where rows begin (`soonest` in hopper.py); `optimized_matmul_tuned.py` says
+                what each of the four tiles is for
+    last wave   if it has few tiles, each of their groups gets a program of its own; its other groups let stages pass
+    c           a group activates 64 columns while TMA stores the 64 before, from two buffers in turn
+    transposed  a or b is read as it lies
+    odd rows    TMA cannot store rows that begin anywhere: warps store c, 64 bytes of a row at a time. c is not copied
+
+A stage is free when all groups have read it. Apart from that, no group waits for another one.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's operations).
 Predict: a group may be ahead of the other by up to 4 stages, and could activate while that one multiplies. Nothing in
 the program puts it ahead. Is a GELU hidden behind products, or does it cost what it costs in the version `persistent`?

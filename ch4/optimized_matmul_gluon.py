@@ -7,8 +7,10 @@ Idea: Gluon is Triton with these decisions in the program. A program, one an SM,
     load        1 warp           asks TMA for blocks of a and b as stages become free, also across tiles
     multiply    2 x 4 warps      each multiplies 64 rows of a tile, frees stages, and stores its sums
 
-They meet at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. A group waits for no other group.
-Products are asynchronous (`wgmma`): a step's stage is freed when the next step's product has been issued.
+They meet at barriers in shared memory (`mbarrier`): a stage is full; a stage is free, when both groups have read it. So
+a group that is 3 stages ahead waits for the other one; nothing else makes it wait for that.
+Products are asynchronous (`wgmma`): a group frees a step's stage when it has issued the next step's product, and the
+step's own is complete.
 Cost: it runs on capability 9.0 only. Three stages of 48 KiB and a tile of c are 208 KiB of 227. Layouts, barriers and
 registers are in the program: a mistake there is a wrong answer, or a program that waits for ever.
 Predict: is it faster than `optimized_matmul_specialized.py`, which has the same parts and the same stages?
@@ -42,6 +44,7 @@ def load(a_desc, b_desc, a_smem, b_smem, full, empty, num_pid_m, num_pid_n, num_
     for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
         pid_m, pid_n = swizzle(pid, num_pid_m, num_pid_n, GROUP_M)
         for k in range(num_k):
+            # A barrier counts its phases 0, 1, 0, ...; a wait for 1 passes on a new one, so every stage begins free
             stage, phase = step % STAGES, step // STAGES & 1
             mbarrier.wait(empty.index(stage), phase ^ 1)  # both groups have read what was in it
             bar = full.index(stage)
@@ -55,6 +58,7 @@ def load(a_desc, b_desc, a_smem, b_smem, full, empty, num_pid_m, num_pid_n, num_
 
 @gluon.jit
 def multiply(c_desc, a_smem, b_smem, c_smem, full, empty, num_pid_m, num_pid_n, num_k, GROUP: gl.constexpr):
+    # Where sums of wgmma (version 3.0) lie: 4 warps one below another, of 16 rows, BLOCK_N columns; k in steps of 16
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
     step = 0
     for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
@@ -74,7 +78,7 @@ def multiply(c_desc, a_smem, b_smem, c_smem, full, empty, num_pid_m, num_pid_n, 
         mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1)
         c = c_smem.index(GROUP)
         c.store(acc.to(c_desc.dtype))
-        fence_async_shared()
+        fence_async_shared()  # TMA sees what threads wrote before it
         barrier()
         tma.async_copy_shared_to_global(c_desc, [(2 * pid_m + GROUP) * ROWS, pid_n * BLOCK_N], c)
     tma.store_wait(0)

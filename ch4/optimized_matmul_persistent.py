@@ -8,8 +8,8 @@ requested before this one is stored.
     its end    64 KiB of c to shared memory and from there to L2, while up to 3 stages of 48 KiB arrive
 
 Cost: c needs shared memory of its own beside the stages. So it is stored in two parts of 32 KiB, one after the other.
-Predict: 512 tiles for 132 SMs are 3.9 waves at 4096^3. How many times does an SM not wait for the first blocks of a
-tile that `grouped` waits for, and how much is that of 36 us a tile, at about 1 us each?
+Predict: at 4096^3 an SM computes up to 4 of the 512 tiles, 36 us each. In `grouped` it waits about 1 us for the first
+blocks of each. How many of these waits are left out here, and what part of the time is that?
 """
 
 import torch

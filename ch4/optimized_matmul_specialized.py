@@ -7,7 +7,7 @@ Idea: the compiler splits the loop into two roles. They meet through barriers in
     producer     4 warps, 40 registers a thread     waits for a free stage, asks the TMA for a and b
     consumers    2 x 4 warps, 232 registers each    wait for a full stage, multiply 64 x 256, free the stage
 
-While the consumers store a tile, the producer fills stages for the next one.
+While the consumers store a tile, the producer fills stages for the next one: the loops need no `flatten` for that.
 Cost: 3 stages instead of 4, because c's whole tile is in shared memory: 3 * 48 + 64 = 208 KiB of 227. The kernel makes
 the descriptors in memory that Triton requests from an allocator: the compiler splits a's block among the consumers,
 which it cannot do with a descriptor made outside.

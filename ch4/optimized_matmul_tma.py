@@ -5,9 +5,9 @@ and copies a thread.
 Idea: a descriptor (address, shape, strides, block) lets the tensor memory accelerator (TMA, from capability 9.0 on)
 fetch a block by its coordinates, with zeros beyond the edges: a few instructions of one thread a step. c is stored by
 TMA, too.
-Cost: rows must begin at multiples of 16 bytes. Any other matrix (transposed, or with an odd number of columns) is
-copied first, which `aligned` does: one read and one write. At 4093^3 `pipelined` cannot use cp.async either, which
-moves 4 bytes at least, and it loads 2 bytes at a time through registers.
+Cost: rows must be contiguous and begin at multiples of 16 bytes. Any other matrix (transposed, or with a row stride of
+no multiple of 8 elements) is copied first, which `aligned` does: one read, one write. At 4093^3 `pipelined` cannot use
+cp.async either, which moves 4 bytes at least, and it loads 2 bytes at a time through registers.
 Predict: how many times as fast as `pipelined` is it at 4096^3, where the loads are hidden already, and at 4093^3, where
 it makes three copies of 33.5 MB?
 """

@@ -4,7 +4,11 @@ Problem: `optimized_matmul_gluon.py` has one tile. A last wave of few tiles leav
 leaves room for 3 stages, and matrices that TMA cannot read or write as they lie are copied.
 Idea: the same two roles, and for each of these cases a way of its own:
 
-    tile        by the shape of c, and by where rows begin: 192 x 256 asks L2 for the fewest lines (`soonest`)
+    tile        by the shape of c, and by where rows begin (`soonest` in hopper.py). Sums for each line of a step:
+                    192 x 256    110    the fewest lines, which counts most where rows begin off lines
+                    128 x 256     85    2/3 of its sums: less is wasted beyond the edges and in the last wave
+                    192 x 128     77    1/2: less yet, for c whose last wave larger tiles leave nearly empty
+                    128 x 64      43    1/6: for a small c, of fewer large tiles than there are SMs
     last wave   if it has few tiles, each of their groups gets a program of its own; its other groups let stages pass
     c           leaves in parts of 64 columns, from two buffers in turn: room for 4 stages of 128 x 256
     transposed  a or b is read as it lies

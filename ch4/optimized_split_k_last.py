@@ -1,8 +1,8 @@
 """Multiply 16 rows by a long matrix with k split in 4, in one launch: the last program of a tile adds up its 4 sums.
 
 Problem: `optimized_split_k_split.py` needs a second launch to add up, and a third to round.
-Idea: 256 programs write 1 MiB of partial sums. Then each program adds 1 to a counter of its tile. The program that
-finds all others counted adds up the 4 sums, always in the same order:
+Idea: 256 programs write 1 MiB of partial sums. Then each program adds 1 to a counter of its tile. The one that finds 3
+there is the last, and adds up the 4 sums, always in the same order:
 
     write the sums; barrier    all threads of this program have written
     count, acq_rel             a program that counts later sees what was written before
@@ -10,7 +10,7 @@ finds all others counted adds up the 4 sums, always in the same order:
 
 Cost: the last program of a tile reads all sums of the tile alone, one after the other. A second launch has programs on
 many SMs for that.
-Predict: with a result of 16 x 64 and k = 262,144 one program reads 256 sums of 4 KiB, and all other SMs are idle. Is it
+Predict: with a result of 16 x 64 and k = 262,144 one program reads 264 sums of 4 KiB, and all other SMs are idle. Is it
 faster than `optimized_split_k_split.py` there, or slower?
 """
 
