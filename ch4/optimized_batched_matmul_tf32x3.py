@@ -18,8 +18,8 @@ Cost: 40 products of 128^3 are 168 MFLOP and 7.5 MiB. By an H200's datasheet
     memory          at 4.8 TB/s                       1.6 us
 
 Each program splits all that it loads, several instructions a number. TF32's smallest step is 2^-136: numbers below
-2^-113 lose bits of their rest. Where the answer is infinite, it may be NaN instead: a product with a rest has the
-rest's sign. If it overflows, as with an infinity and a number in the thousands, infinities of both signs are added.
+2^-113 lose bits of their rest. Where the answer is infinite, it may be NaN instead: a product with a rest may have the
+other sign. If it overflows, too, as with an infinity and a number in the thousands, both infinities are added.
 16-bit numbers have nothing to split: their kernel is that of `optimized_batched_matmul_one_launch.py`. The limit is
 counted at the CUDA cores' rate, as for the other versions.
 Predict: how many times as fast can 40 products of 256^3 in float32 be, by the rates above?

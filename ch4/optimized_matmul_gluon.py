@@ -7,8 +7,8 @@ Idea: Gluon is Triton with these decisions in the program. A program, one an SM,
     load        1 warp           asks TMA for blocks of a and b as stages become free, also across tiles
     multiply    2 x 4 warps      each multiplies 64 rows of a tile, frees stages, and stores its sums
 
-They meet at barriers in shared memory (`mbarrier`): a stage is full; a stage is free, when both groups have read it. So
-a group that is 3 stages ahead waits for the other one; nothing else makes it wait for that.
+They meet at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. It is free when both groups have
+read it, so a group that is 3 stages ahead waits for the other one.
 Products are asynchronous (`wgmma`): a group frees a step's stage when it has issued the next step's product, and the
 step's own is complete.
 Cost: it runs on capability 9.0 only. Three stages of 48 KiB and a tile of c are 208 KiB of 227. Layouts, barriers and
