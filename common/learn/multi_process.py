@@ -115,7 +115,7 @@ def _close(found: torch.Tensor, right: torch.Tensor) -> bool:
     return bool((error <= CLOSE * right.double().abs().max()).all())  # NaN is not
 
 
-def gate(wanted: Mapping[str, float], counts: Sequence[tuple[Sends, Sends]]) -> Gate:
+def gate(wanted: Mapping[str, Any], counts: Sequence[tuple[Sends, Sends]]) -> Gate:
     """What a process may send: so many `collectives` and `sends`, and `link`: the bytes over the solution's."""
     for ours, sends in counts:
         names = f" ({', '.join(sends.names)})" * bool(sends.names)

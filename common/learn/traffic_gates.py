@@ -59,7 +59,7 @@ def _counted(wanted: Gates, pair: Pair, size: str) -> Gate:
         why = f"not counted at size {size}: {variant.reason or ours.reason}"
         return Gate("traffic", False if variant.failed else None, why)
     by_torch = sum(k.read_sectors + k.written_sectors for k in variant.traffic.kernels if k.name.startswith("torch."))
-    if by_torch > TORCH * variant.traffic.sectors and "torch" not in wanted:
+    if by_torch > TORCH * variant.traffic.sectors:
         names = ", ".join(k.name for k in variant.traffic.kernels if k.name.startswith("torch."))
         share = f"{by_torch / variant.traffic.sectors:.0%} of the traffic"
         text = f"{share} is torch's own ({names}): the kernel has to do it (at most {TORCH:.0%} may be torch's)"

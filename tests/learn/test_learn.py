@@ -494,9 +494,25 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
     [
         ("minutes = 5", "minuts = 5", "unexpected keyword argument 'minuts'"),
         ('title = "Add"', "", "lacks 'title'"),
-        ("order = 2", 'order = "one"', "order must be a whole number"),
-        ('kind = "diagnose"', 'kind = "write"\ngates.sectors = "low"', "gates: sectors must be a number"),
-        ('kind = "diagnose"', 'kind = "write"\ngates.spills_at = 3', "spills_at must be a table of sizes"),
+        ("order = 2", 'order = "one"', r"Expected `int`, got `str` - at `\$\.order`"),
+        ("minutes = 5", 'minutes = "five"', r"Expected `int`, got `str` - at `\$\.minutes`"),
+        ("order = 2", "order = 2\nread = [4]", r"Expected `str`, got `int` - at `\$\.read\[0\]`"),
+        (
+            'kind = "diagnose"',
+            'kind = "write"\ngates.sectors = "low"',
+            r"Expected `int | float`, got `str` - at .*\.gates\.sect",
+        ),
+        (
+            'kind = "diagnose"',
+            'kind = "write"\ngates.spills_at = 3',
+            r"Expected `object`, got `int` - at .*gates\.spills_at",
+        ),
+        (
+            'kind = "diagnose"',
+            'kind = "write"\ngates.counted_at = [["a"]]',
+            r"Expected `str`, got .* - at .*counted_at\[0\]",
+        ),
+        ('kind = "diagnose"', 'kind = "write"\ngates.sector = 1', "gates: sector: must be of atomics, "),
         ('pair = ""', 'pair = "coalesce"', r"pair: there is no ch1/baseline_coalesce\.py$"),
         (
             "order = 2",
