@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -142,7 +142,7 @@ def compare_forecasters(scored: Sequence[ScoredForecast]) -> list[str]:
         both = [(forecast, guess) for forecast in scored if (guess := getattr(forecast, says)) and guess > 0]
         if both:
             yours = fmean(forecast.score for forecast, _ in both)
-            others = fmean(ScoredForecast(forecast.of, guess, guess, forecast.figure).score for forecast, guess in both)
+            others = fmean(replace(forecast, low=guess, high=guess).score for forecast, guess in both)
             scores = f"{digits(yours)}; {name}: {digits(others)}"
             lines.append(f"interval score, mean of {len(both)} (lower is better): yours {scores}")
     return lines
