@@ -100,7 +100,7 @@ def _check(exercise: Exercise) -> int:
     width = max([8, *map(len, exercise.answers)])  # a kernel's gates have 7 letters or fewer
     result = grade(exercise, exercise.work, partial(learn_text.print_gate, width=width))
     status = _note(submission.note, result)  # before the end is printed: a closed pipe ends the printing
-    learn_text.print_end(result, standings([exercise])[exercise.id].late)
+    learn_text.print_end(result, "" if status else standings([exercise])[exercise.id].late)
     return result.status or status
 
 

@@ -172,7 +172,9 @@ def read(path: Path) -> Exercise:
         data |= {"hints": hints, "wrong": wrong}
         made = Exercise(f"{path.parent.parent.name}/{path.parent.name}", path.parent, **data)
         if unknown := made.gates.keys() - Gates.__annotations__.keys():
-            raise ValueError(f"gates: {', '.join(sorted(unknown))}: must be of {', '.join(sorted(Gates.__annotations__))}")
+            raise ValueError(
+                f"gates: {', '.join(sorted(unknown))}: must be of {', '.join(sorted(Gates.__annotations__))}"
+            )
         made = convert(vars(made), Exercise)  # raises where a value has another type
     except KeyError as error:
         raise ExerciseError(f"{path}: lacks {error}") from None

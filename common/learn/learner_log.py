@@ -19,6 +19,8 @@ from common.learn.forecast_score import misses, number
 from common.record.files import RecordError, file_errors, make_folder, utc_now
 
 FILE = "progress.jsonl"
+FOUND = {"at", "found", "interval"}  # what an event has of a figure, not of the answer to it
+Positive = Annotated[float, Meta(gt=0)]
 
 
 class Event(Struct):
@@ -34,8 +36,8 @@ class Event(Struct):
     said: float | str | UnsetType = UNSET
     found: float | str | UnsetType = UNSET
     bytes: float | UnsetType | None = UNSET
-    range: tuple[float, float] | UnsetType | None = UNSET
-    interval: tuple[float, float] | UnsetType | None = UNSET
+    range: tuple[Positive, Positive] | UnsetType | None = UNSET
+    interval: tuple[Positive, Positive] | UnsetType | None = UNSET
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def predictions(folder: Path | None = None) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     last, waiting = dict[Any, dict[str, Any]](), defaultdict[Any, list[dict[str, Any]]](list)
     for event in events(folder):
-        key, answer = (event["of"], event.get("hash")), {name: event[name] for name in event.keys() - {"at", "found"}}
+        key, answer = (event["of"], event.get("hash")), {name: event[name] for name in event.keys() - FOUND}
         if event["what"] == "predict" and answer != last.get(key):
             made.append({**event, "locked": key not in last})
             last[key] = answer

@@ -279,13 +279,14 @@ FOREIGN = [
             {"range": [2, 1, 0]}, {"found": []}, {"found": 10**400}, {"naive": 10**400}, {"naive": []},
             {"bytes": "many"}, {"interval": [1, 2], "pair": 3},
             {"interval": [1, 2], "pair": "**a/b"}, {"interval": [1, 2], "pair": "/"},
+            {"range": [0, 0]}, {"interval": [0, 0]}, {"interval": [float("inf")] * 2},
             {"said": [], "range": None}, {"said": {}, "range": None},
         )
     ),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", [*map(json.dumps, FOREIGN), "[" * 100_000, '{"at": NaN}', "\xff\x00"], ids=range(36))
+@pytest.mark.parametrize("line", [*map(json.dumps, FOREIGN), "[" * 100_000, '{"at": NaN}', "\xff\x00"], ids=range(39))
 def test_a_store_may_hold_anything(line, course, capsys):
     """With the exercise's own hash, where the line has one."""
     store = course / "work/progress.jsonl"
@@ -307,6 +308,8 @@ def test_a_store_that_is_no_file_is_named_and_not_waited_for(kind, course, capsy
         assert run(*words) == status
         err = capsys.readouterr().err
         assert err.endswith(f"{store}: is no file: move it away\n") and err.count("\n") == 1
+    assert run("check", "one") == 1  # the grade is told
+    assert "ch1/one: not yet." in capsys.readouterr().out
 
 
 def test_brackets_in_messages_are_shown_as_they_are(course, capsys):
@@ -486,6 +489,8 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
     for ratio in (2.0, 2.0, 3.0, 3.0, 2.0):  # the same once more is no revision
         learner_log.add("predict", "ch1/x", hash="a", answers={"ratio": ratio})
     learner_log.add("predict", "ch1/x", hash="b", answers={"ratio": 4.0})
+    for figure in ({"found": 2.0}, {"found": 3.0, "interval": (2.9, 3.1)}):  # measured anew, and then with its interval
+        learner_log.add("predict", "ch1/x", hash="b", answers={"ratio": 4.0}, **figure)
     assert [event["locked"] for event in learner_log.predictions()] == [True, False, False, True]
 
 
