@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from common.notebook.markup import OneLine, has_reader, tell_stops
+from common.notebook.markup import has_reader, tell_stops
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 
 MARK = "common/notebook"  # the folder that a checkout has
 
 
-class OtherCheckout(OneLine, UserError):
+class OtherCheckout(UserError):
     """Python imports the course from another folder than the notebook's."""
 
 

@@ -12,7 +12,6 @@ from common.learn.access_trace import AccessTrace, Arrays, out_of_bounds, trace_
 from common.learn.errors import explain_error, not_compiled
 from common.learn.first_mismatch import mismatch_text
 from common.machine.device import has_gpu
-from common.notebook.markup import OneLine
 from common.pairs.user_error import UserError
 from common.show.formats import digits
 from common.traffic import count
@@ -29,7 +28,7 @@ FILLS = tuple(f"torch.{name}" for name in ("zero", "fill_", "full", "ones"))  # 
 MUCH = 1.5  # times the least traffic
 
 
-class NoTriton(OneLine, UserError):
+class NoTriton(UserError):
     """This system has no Triton."""
 
 

@@ -15,21 +15,12 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from common.pairs.user_error import wrap_text
-
 FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: a notebook runs for its outputs, and nobody answers
 GREEN, RED, YELLOW, GREY = "46, 160, 67", "248, 81, 73", "210, 153, 34", "127, 127, 127"
 TINTS = {"+": GREEN, "-": RED, "@": GREY}
 PRE = "margin: 0; overflow-x: auto; white-space: pre; line-height: 1.4"
 CARD = "border-left: 4px solid rgb({0}); background: rgba({0}, 0.12); padding: 6px 12px; margin: 4px 0"
 RIGHT, OPEN = ("right", "your range", "within"), ("nothing is scored", "the measurement is unsure")
-
-
-class OneLine(Exception):
-    """In a notebook a line or two in place of a traceback. They end between words, which JupyterLab's need not."""
-
-    def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
-        return [f"\x1b[1m{line}\x1b[0m" for line in wrap_text(str(self), 80, hang="").splitlines()]
 
 
 @dataclass(frozen=True)

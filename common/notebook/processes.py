@@ -22,14 +22,14 @@ from common.isolation import worker
 from common.isolation.rank_launcher import RankPipe, launch
 from common.machine.device import use_device
 from common.notebook.cells import table
-from common.notebook.markup import OneLine
 from common.pairs.pair import Pair, load
+from common.pairs.user_error import UserError
 
 DEADLINE_S = 40.0  # of a cell's processes, without a sign of progress
 Parts = dict[str, tuple[str, Any]]  # name -> a module's name, a function's text or a value, and which of them it is
 
 
-class NoResult(OneLine):
+class NoResult(UserError):
     """A process has raised, crashed or waited in vain."""
 
 

@@ -11,14 +11,14 @@ from numbers import Integral, Real
 from typing import Any
 
 from common.learn import forecast_score, learner_log
-from common.notebook.markup import OneLine
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.source import source_hash
+from common.pairs.user_error import UserError
 from common.record.files import RecordError
 from common.show.formats import digits
 
 
-class NoPrediction(OneLine):
+class NoPrediction(UserError):
     """An answer is missing, or is none: it ends a run at its cell."""
 
 

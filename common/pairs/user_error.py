@@ -21,6 +21,10 @@ class UserError(Exception):
     def __str__(self) -> str:
         return printable(super().__str__())
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback. Lines end between words, which JupyterLab's need not."""
+        return [f"\x1b[1m{line}\x1b[0m" for line in wrap_text(str(self), USUAL_WIDTH, hang="").splitlines()]
+
 
 def width_of(stream: IO[str]) -> int | None:
     """Columns to fit: COLUMNS, else those of the terminal; None for a file or a pipe, whose lines may be long."""

@@ -5,10 +5,10 @@ import runpy
 from types import SimpleNamespace
 
 import pytest
-from cells import code_of, literals
+from cells import code_of, literals, told
 
 from common.learn import learner_log
-from common.learn.exercise import exercises, find
+from common.learn.exercise import ExerciseError, exercises, find
 from common.notebook import exercise_cells, nb
 from common.pairs.pair import ROOT
 
@@ -47,6 +47,13 @@ def test_an_exercise_says_what_it_asks_and_shows_its_start_with_a_link_to_the_fi
         assert f"\n- {name}" in shown
     (link,) = re.findall(r"\[The start\]\((.*?)\)", shown)
     assert (ROOT / "notebooks" / link).resolve() == pencil.start and "`nb.learn.edit('ch1/pencil')`" in shown
+
+
+@pytest.mark.parametrize("called", [nb.learn.show, nb.learn.edit, nb.learn.check])
+def test_a_name_that_is_none_is_told_without_a_traceback(called, cell):
+    with pytest.raises(ExerciseError) as error:
+        called("ch1/pensil")
+    assert told(error.value) == "no exercise is called 'ch1/pensil': did you mean ch1/pencil" and not cell.inserted
 
 
 def test_the_start_in_a_cell_is_graded_there(cell, capsys, tmp_path):
