@@ -21,7 +21,8 @@ def launch(kernel, grid, *arguments, key=None, **options):
     """kernel[grid](*arguments, **options), whose compiled kernel is kept.
 
     In each launch Triton looks in Python at each argument. Here it does so in the first launch of its kind. What was
-    compiled is kept by the kinds of the tensors, and by all other arguments as they are.
+    compiled is kept by the kinds of the tensors, and by all other arguments as they are. 1, 1.0 and True are one key:
+    an argument has one type in all launches of a kernel. The grid is a tuple.
     key: what decides all of this, where the caller knows it by less, or has arguments that are no keys.
     """
     key = kernel, tuple(map(kind, arguments)) if key is None else key, tuple(options.items())
