@@ -116,10 +116,16 @@ def test_launches_may_be_too_few_and_repeated_ones_are_counted(judged):
     assert text == "3 launches, where 2 are enough: 2 times store_kernel, add_kernel"
 
 
-def test_no_traffic_passes_where_the_least_is_not_known(monkeypatch):
+def test_a_call_that_launches_nothing_has_no_program(judged):
+    passed, text = judged({"programs": 2}, *())
+    assert not passed and text.startswith("0 programs (no kernel), where at least 2 pass: ")
+
+
+@pytest.mark.parametrize("gates", [{"sectors": 1.0}, {"launches": 1}])
+def test_no_traffic_passes_where_the_least_is_not_known(gates, monkeypatch):
     counted = [VersionTraffic("optimized", Traffic([STORES]))] * 2
     monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: counted)
-    (gate,) = traffic_gates.traffic({"sectors": 1.0}, Pair("ch0", "sums", None, (), {"count": {}}))
+    (gate,) = traffic_gates.traffic(gates, Pair("ch0", "sums", None, (), {"count": {}}))
     assert not gate.passed and "`cost` of the solution has to name its bytes" in gate.text
 
 
