@@ -21,7 +21,7 @@ BARRIERS = ("barrier", "monitored_barrier_")  # they carry no data, so they say 
 class CommCounter(EagerMode):
     """Inside, counts the bytes of each collective by its operator's name, and the calls of those that send.
 
-    `started`: all operators, also receives.
+    `started`: all operators, also receives and barriers.
     """
 
     def __init__(self) -> None:
@@ -33,8 +33,8 @@ class CommCounter(EagerMode):
     def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), keywords: dict | None = None) -> Any:
         result = function(*arguments, **(keywords or {}))
         name = function._schema.name.split("::")[1]
+        self.started += function.namespace == "c10d"
         if function.namespace == "c10d" and name not in BARRIERS:
-            self.started += 1
             self.bytes_by_operator[name] += _sent_bytes(name, arguments)
             if name not in RECEIVES:
                 self.calls[name] += 1

@@ -68,10 +68,10 @@ def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], parent
 def _sends(ranks: Ranks, module: Any, run: str, size: Mapping[str, Any]) -> Sends:
     torch.manual_seed(0)
     inputs = module.inputs(**size, **ranks.rank_arguments, device="cpu")
-    wait, waited = dist.Work.wait, list[Any]()
+    wait, waited = dist.Work.wait, dict[int, Any]()
 
     def counted_wait(work: Any, *options: Any) -> Any:
-        waited.append(work)
+        waited[id(work)] = work  # kept, so that no other gets its number
         return wait(work, *options)
 
     with filled_memory(), CommCounter() as sent, patch.object(dist.Work, "wait", counted_wait):

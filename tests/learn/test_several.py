@@ -116,8 +116,12 @@ def test_what_holds_for_three_processes_only_is_refused(own):
     assert said.startswith("right in 3 processes, but not in 4") and "dist.get_world_size()" in said
 
 
-def test_a_sum_that_is_started_and_not_waited_for_is_counted(tmp_path):
-    program = PROGRAM.replace("dist.all_reduce(total)", "work = dist.all_reduce(total, async_op=True)")
+TWICE = "first = dist.all_reduce(total.clone(), async_op=True)\n    first.wait()\n    first.wait()\n    "
+
+
+@pytest.mark.parametrize("before", ["", "dist.barrier()\n    ", TWICE])
+def test_a_sum_that_is_started_and_not_waited_for_is_counted(before, tmp_path):
+    program = PROGRAM.replace("dist.all_reduce(total)", f"{before}work = dist.all_reduce(total, async_op=True)")
     (tmp_path / "program.py").write_text(program)
     (_, unwaited, _), *_ = worker.call(count, tmp_path / "program.py", deadline_s=20.0)
     assert unwaited.unwaited == 1 and errors.unwaited_text(1).startswith(". Of the transfers that a call starts, 1 is")
