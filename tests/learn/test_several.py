@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 
 from common.isolation import worker
 from common.learn import errors, multi_process
@@ -114,6 +115,21 @@ def test_a_transfer_that_nothing_keeps_is_named_with_its_line(own, monkeypatch):
 def test_what_holds_for_three_processes_only_is_refused(own):
     said = own("ranks, rank = dist.get_world_size(), dist.get_rank()", "ranks, rank = 3, dist.get_rank()")
     assert said.startswith("right in 3 processes, but not in 4") and "dist.get_world_size()" in said
+
+
+@pytest.mark.parametrize(
+    ("found", "right", "is_close"),
+    [
+        ([1.0, 100.0], [2.0, 100.0], True),  # bits of a sum of 16
+        ([1, 100], [2, 100], False),
+        ([1.0, 100.0], [4.0, 100.0], False),
+        ([float("nan")], [1.0], False),
+        ([], [], True),  # a process that has no part
+        ([1.0], [1.0, 1.0], False),
+    ],
+)
+def test_answers_of_other_processes_are_compared_by_their_type(found, right, is_close):
+    assert multi_process._close(torch.tensor(found), torch.tensor(right)) is is_close
 
 
 TWICE = "first = dist.all_reduce(total.clone(), async_op=True)\n    first.wait()\n    first.wait()\n    "
