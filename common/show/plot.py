@@ -57,9 +57,9 @@ def show_sharp() -> None:
     backend.figure_formats, backend.print_figure_kwargs = {"retina"}, {"pil_kwargs": {"compress_level": 9}}
 
 
-def legend(axes: Any, **more: Any) -> None:
+def legend(axes: Any) -> None:
     """A legend beside the data."""
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **more)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def color_legend(figure: Figure, colors: Mapping[str, str]) -> None:
