@@ -64,6 +64,21 @@ class Mistake(Struct, frozen=True, forbid_unknown_fields=True):
     of: str = "solution"  # or "start", or an alternative's name
 
 
+class Asked(Struct, frozen=True, forbid_unknown_fields=True, rename={"is_": "is"}):
+    """The form of an answer's table; exercises/README.md says what each kind of exercise has."""
+
+    text: str = ""
+    of: tuple[str, ...] = ()
+    is_: str | Number = 0
+    within: Number = 1
+    figure: str = ""
+    widest: Number = 1
+    says: dict[str, str] = {}
+    why: str = ""
+    number: str = ""
+    run: str = ""
+
+
 @dataclass(frozen=True)
 class Exercise:
     """`id`: `ch1/coalesce`. `gates`: what a kernel must keep, by gate. `answers`: of other kinds, what is asked.
@@ -168,7 +183,9 @@ def read(path: Path) -> Exercise:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         data |= {key: " ".join(data[key].split()) for key in ("title", "objective")}
         hints = tuple(" ".join(hint.split()) for hint in data["hints"])
-        wrong = {name: _mistake(name, table) for name, table in data.get("wrong", {}).items()}
+        wrong = {name: _converted(table, Mistake, f"wrong.{name}") for name, table in data.get("wrong", {}).items()}
+        for name, table in data.get("answers", {}).items():
+            _converted(table, Asked, f"answers.{name}")
         data |= {"hints": hints, "wrong": wrong}
         made = Exercise(f"{path.parent.parent.name}/{path.parent.name}", path.parent, **data)
         if unknown := made.gates.keys() - Gates.__annotations__.keys():
@@ -185,12 +202,12 @@ def read(path: Path) -> Exercise:
     return made
 
 
-def _mistake(name: str, table: Any) -> Mistake:
+def _converted(table: Any, form: Any, where: str) -> Any:
     """Raises ValueError."""
     try:
-        return convert(table, Mistake)
+        return convert(table, form)
     except ValidationError as error:
-        raise ValueError(f"wrong.{name}: {error}") from None
+        raise ValueError(f"{where}: {error}") from None
 
 
 def _check(made: Exercise) -> None:
@@ -203,6 +220,9 @@ def _check(made: Exercise) -> None:
     require(made.kind in KINDS, f"kind must be one of {', '.join(KINDS)}")
     require(len(made.hints) == HINTS, f"has {len(made.hints)} hints, not {HINTS}")
     require(made.kind in KERNELS or not made.gates, "only kernels have gates: others have answers")
+    judged = made.answers if made.kind in ("predict", "diagnose") else {}
+    blank = [name for name, table in judged.items() if not {"is", "figure"} & table.keys()]
+    require(not blank, f"answers.{', '.join(blank)}: lacks what is right: `is`, or `figure`")
     for file in (made.start, made.solution):
         require(file.is_file(), f"lacks {file.name} beside it")
     baseline = f"{made.chapter}/baseline_{made.pair}.py"

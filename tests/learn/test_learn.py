@@ -518,6 +518,9 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
             r"Expected `str`, got .* - at .*counted_at\[0\]",
         ),
         ('kind = "diagnose"', 'kind = "write"\ngates.sector = 1', "gates: sector: must be of atomics, "),
+        ("[answers.sectors]\n", "[answers.sectors]\nfigre = 3\n", "answers.sectors: .* unknown field `figre`"),
+        ("[answers.sectors]\n", "[answers.sectors]\nfigure = 3\n", r"answers.sectors: .*got `int` - at `\$.figure`"),
+        ("is = 8", "", "answers.sectors: lacks what is right"),
         ('pair = ""', 'pair = "coalesce"', r"pair: there is no ch1/baseline_coalesce\.py$"),
         (
             "order = 2",
