@@ -6,7 +6,7 @@ import torch
 import triton
 from triton.compiler import CompiledKernel
 
-cdiv, next_power_of_2 = cache(triton.cdiv), cache(triton.next_power_of_2)  # Triton's take 5 us a call: many for a plan
+cdiv, next_power_of_2 = cache(triton.cdiv), cache(triton.next_power_of_2)  # Triton's cost the host time in each call
 _kept = {}  # what Triton compiled for -> (the compiled kernel, the constants that were given by name)
 
 

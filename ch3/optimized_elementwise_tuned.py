@@ -19,7 +19,7 @@ import triton.language as tl
 from operations import BINARY, POSITIVE, SCALARS, apply
 
 VERSUS = "flat"
-FEW = 2**14  # elements: up to so many share one mask, as in `optimized_add.py`
+FEW = 2**14  # elements: up to so many share one mask, as in `optimized_add_tuned.py`
 
 
 def inputs(op="gelu", rows=8192, columns=8192, dtype="float32", device="cuda"):

@@ -112,9 +112,7 @@ def _written(chapter: str, name: str, wrong: list[Mutant], folder: Path) -> Pair
     no_pairs = shutil.ignore_patterns("baseline_*", "optimized_*", "__pycache__")
     shutil.copytree(ROOT / chapter, folder, dirs_exist_ok=True, ignore=no_pairs)
     text = paths["baseline"].read_text(encoding="utf-8")
-    if len(wrong) > 1 and all(
-        mutant.of == "tuned" for mutant in wrong
-    ):  # their labels are others: as `tuned`, they run at all sizes
+    if len(wrong) > 1 and {mutant.of for mutant in wrong} == {"tuned"}:  # with other labels they run at all sizes
         text = text.replace('"check/tuned/', '"check/tuned ')
     (folder / paths["baseline"].name).write_text(text, encoding="utf-8")
     others = {path for version in pair.variants for path in with_helpers(version.path)} - {*paths.values()}

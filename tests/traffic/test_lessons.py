@@ -454,7 +454,7 @@ def test_what_is_counted_is_what_the_text_says(name, kept, interpreter):
     found = kept.get(name)
     if found is None or name in ANEW:
         found = interpreter.submit(counted, name, "count").result()
-        for now, before in zip(found, kept.get(name, []), strict=False):
+        for now, before in zip(found, kept.get(name, found), strict=True):
             assert now.label == before.label and amounts_of(now) == pytest.approx(amounts_of(before), rel=1e-5)
     told = {each.label: contradictions(each, LESSONS[name][each.label]) for each in found}
     assert told == {version.label: {} for version in PAIRS[name].versions}

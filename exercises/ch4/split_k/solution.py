@@ -40,7 +40,7 @@ def cost(x, w, room):
 def matmul_kernel(
     x_ptr, w_ptr, parts_ptr, M, N, K, share, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):  # fmt: skip
-    """Program (t, s): tile t of part s, the sum over the k from s * share to (s + 1) * share. share: n times BK."""
+    """Program (t, s): tile t of part s, the sum over the k from s * share to (s + 1) * share. BK divides share."""
     offs_m = (tl.program_id(0) // tl.cdiv(N, BN) * BM + tl.arange(0, BM)).to(tl.int64)[:, None]
     offs_n = (tl.program_id(0) % tl.cdiv(N, BN) * BN + tl.arange(0, BN)).to(tl.int64)[None, :]
     first = tl.program_id(1) * share
