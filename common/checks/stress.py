@@ -67,7 +67,8 @@ TRANSPOSED, EXPANDED = "transposed arrays", "expanded arrays"
 # Layouts that a version may refuse, by an error. -> the fewest axes of an array that can have it
 LAYOUTS = {IN_ROWS: 2, IN_THE_MIDDLE: 3, TRANSPOSED: 2, EXPANDED: 2}
 OFFSETS = "offsets beyond 32 bits"  # no draw: a size that needs no memory (common/traffic/wide_offsets.py)
-FLAT_DRAWS = ("zeros", "a constant")  # answers may be only rounding: errors are measured by ordinary answers' size
+# Equal values cancel: answers may be only rounding, and errors are measured by ordinary answers' size
+FLAT_DRAWS = ("zeros", "a constant", EXPANDED)
 # A softmax of these picks one value: errors do not average out, and a rounding may change which value it is
 LARGE_DRAWS = ("values around 100", "values around 10,000")
 FLOATS: dict[str, WriteDraw] = {

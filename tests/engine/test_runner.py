@@ -138,6 +138,20 @@ def test_a_draw_that_a_version_leaves_out_is_not_held_against_it(run):
     assert row.verdict == "verified", row
 
 
+CENTER = "return x - x.mean(0)"
+MATRIX = "return {'x': torch.randn(n, 320, device=device)}"
+
+
+@pytest.mark.parametrize(
+    ("optimized", "verdict"),
+    [("return x - (x / 3).sum(0) / (len(x) / 3)", "verified"), ("return x - 0.9 * x.mean(0)", "invalid")],
+)
+def test_rounding_where_equal_rows_cancel_is_no_error(optimized, verdict, run):
+    """Of an expanded array the right answer is 0, and the baseline's is exact: half of twice a value is the value."""
+    form = {"arguments": "x", "inputs": MATRIX, "sizes": {"check": {"n": 2}, "default": {"n": 2}}}
+    assert row_of(run(version(optimized, **form), version(CENTER, **form), check_only=True), "double").verdict == verdict
+
+
 def test_a_kernel_is_not_timed_in_the_interpreter(run):
     row = row_of(run(version(LAUNCH, extra=KERNEL)), "double")
     assert (row.verdict, f"^{reason_of(row)}$") == CHECKED["a kernel"][2:]
