@@ -42,7 +42,8 @@ def resolve(
 def _across_jumps(value: torch.Tensor, model: torch.Tensor, near: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
     """`value`, less the jump from `model` to `near` where there is one and `value` lies on its far side."""
     if not tolerance.precision:
-        return torch.where(value == near.to(value.dtype), model.to(value.dtype), value)
+        whole = torch.int64  # CUDA has no `where` for unsigned integers
+        return torch.where(value == near.to(value.dtype), model.to(whole), value.to(whole)).to(value.dtype)
     exact, model, near = value.double(), model.double(), near.double()
     jump, scale = near - model, float(model.square().mean()) ** 0.5
     is_far = (jump.abs() > tolerance.rtol * model.abs() + tolerance.atol * scale) & jump.isfinite()
