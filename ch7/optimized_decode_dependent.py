@@ -1,0 +1,59 @@
+"""Decode one token with dependent launch: a kernel loads its weights while the one in front of it still works.
+
+Problem: between two kernels of `optimized_decode_fused.py` the memory idles: the last programs end, the next kernel
+starts, and its first loads take 0.6 us to arrive. 112 times a token.
+Idea: weights do not depend on the kernel in front. With programmatic dependent launch a kernel starts as soon as all
+programs of that one have said that it may (`gdc_launch_dependents`, here first thing), where an SM has room. It loads
+its weights into registers, and only then waits (`gdc_wait`) until the one in front has ended, and x is there:
+
+    fused       |-- weights, x, sum --|         |-- weights, x, sum --|
+    dependent   |-- weights, x, sum --|
+                       |-- weights -- wait | x, sum --|
+
+Cost: the same bytes and launches. Programs that wait hold registers: too large a tile leaves no room for both kernels.
+Predict: which of a layer's kernels gains least, as it has the fewest bytes to load before it waits?
+"""
+
+import decode_kernels
+import model
+import torch
+
+VERSUS = "fused"
+STRESS = {
+    "arrays with gaps": "a model's own weights are contiguous",
+    "arrays with wide gaps": "a model's own weights are contiguous",
+    "arrays with gaps in rows": "a model's own weights are contiguous",
+    "arrays with gaps in middle axes": "a model's own weights are contiguous",
+    "transposed arrays": "a model's own weights are contiguous",
+    "expanded arrays": "a model's own weights are contiguous",
+}
+REQUIRES = {"capability": (9, 0)}  # the instruction is Hopper's
+
+
+def inputs(
+    hidden=2048, layers=22, heads=32, kv_heads=4, width=64, inner=5632, vocabulary=32_000, context=1024,
+    dtype="bfloat16", device="cuda",
+):  # fmt: skip
+    return model.drawn(hidden, layers, heads, kv_heads, width, inner, vocabulary, context, dtype, device)
+
+
+def setup(token, position, cache_k, cache_v, w_qkv, w_out, w_gate_up, w_head, **weights):
+    kept = {"kept_token": token.clone(), "kept_position": position.clone(), "graph": None}
+    made = decode_kernels.buffers(cache_k, w_qkv, w_out, w_gate_up, w_head)
+    some = {"w_qkv": w_qkv, "w_out": w_out, "w_gate_up": w_gate_up, "w_head": w_head}
+    arguments = made, model.EPS, token.is_cuda, kept["kept_token"], kept["kept_position"], cache_k, cache_v
+    if token.is_cuda:
+        decode_kernels.step(*arguments, **some, **weights)  # compiles
+        kept["graph"] = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(kept["graph"]):
+            decode_kernels.step(*arguments, **some, **weights)
+    return {**kept, "made": made}
+
+
+def run(token, position, cache_k, cache_v, kept_token, kept_position, graph, made, **weights):
+    if graph is None:  # in Triton's interpreter
+        return decode_kernels.step(made, model.EPS, token.is_cuda, token, position, cache_k, cache_v, **weights)
+    kept_token.copy_(token)
+    kept_position.copy_(position)
+    graph.replay()
+    return made["logits"]
