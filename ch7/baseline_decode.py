@@ -20,10 +20,10 @@ import torch
 SIZES = {
     "check": {"hidden": 72, "layers": 2, "heads": 3, "kv_heads": 1, "width": 32, "inner": 40, "vocabulary": 101, "context": 127, "dtype": "float32"},
     "check/first": {"hidden": 64, "layers": 1, "heads": 2, "kv_heads": 2, "width": 32, "inner": 65, "vocabulary": 64, "context": 1, "dtype": "float32"},
-    "check/129": {"hidden": 130, "layers": 3, "heads": 10, "kv_heads": 2, "width": 32, "inner": 257, "vocabulary": 67, "context": 129, "dtype": "float16"},
+    "check/129": {"hidden": 130, "layers": 1, "heads": 6, "kv_heads": 2, "width": 32, "inner": 257, "vocabulary": 67, "context": 129, "dtype": "float16"},
     "count": {"hidden": 256, "layers": 2, "heads": 4, "kv_heads": 2, "width": 64, "inner": 512, "vocabulary": 512, "context": 256, "dtype": "float16"},
     "default": {},
-    "cpu": {"hidden": 512, "layers": 8, "heads": 8, "kv_heads": 2, "inner": 1536, "vocabulary": 32_000, "dtype": "float32"},
+    "cpu": {"hidden": 512, "layers": 6, "heads": 8, "kv_heads": 2, "inner": 1536, "vocabulary": 8000, "dtype": "float32"},
 }  # fmt: skip
 NO_GRADIENTS = "a decoder has none"
 
@@ -40,7 +40,7 @@ def library_compiled(token, position, cache_k, cache_v, w_cos, w_sin, **weights)
 
 
 def cost(token, position, cache_k, cache_v, **weights):
-    return model.cost(position, cache_k, **weights)
+    return model.cost(cache_k, **weights)
 
 
 def run(token, position, cache_k, cache_v, w_cos, w_sin, **weights):

@@ -27,7 +27,8 @@ STRESS = {
     "transposed arrays": "a model's own weights are contiguous",
     "expanded arrays": "a model's own weights are contiguous",
 }
-REQUIRES = {"capability": (9, 0)}  # the instruction is Hopper's
+DEVICE = "cuda"
+REQUIRES = {"capability": (9, 0)}  # the instructions are Hopper's
 
 
 def inputs(
@@ -38,21 +39,17 @@ def inputs(
 
 
 def setup(token, position, cache_k, cache_v, w_qkv, w_out, w_gate_up, w_head, **weights):
-    kept = {"kept_token": token.clone(), "kept_position": position.clone(), "graph": None}
+    kept = {"kept_token": token.clone(), "kept_position": position.clone(), "graph": torch.cuda.CUDAGraph()}
     made = decode_kernels.buffers(cache_k, w_qkv, w_out, w_gate_up, w_head)
     some = {"w_qkv": w_qkv, "w_out": w_out, "w_gate_up": w_gate_up, "w_head": w_head}
-    arguments = made, model.EPS, token.is_cuda, kept["kept_token"], kept["kept_position"], cache_k, cache_v
-    if token.is_cuda:
-        decode_kernels.step(*arguments, **some, **weights)  # compiles
-        kept["graph"] = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(kept["graph"]):
-            decode_kernels.step(*arguments, **some, **weights)
+    arguments = made, model.EPS, True, kept["kept_token"], kept["kept_position"], cache_k, cache_v
+    decode_kernels.step(*arguments, **some, **weights)  # compiles
+    with torch.cuda.graph(kept["graph"]):
+        decode_kernels.step(*arguments, **some, **weights)
     return {**kept, "made": made}
 
 
 def run(token, position, cache_k, cache_v, kept_token, kept_position, graph, made, **weights):
-    if graph is None:  # in Triton's interpreter
-        return decode_kernels.step(made, model.EPS, token.is_cuda, token, position, cache_k, cache_v, **weights)
     kept_token.copy_(token)
     kept_position.copy_(position)
     graph.replay()
