@@ -1,0 +1,51 @@
+"""Wrong versions of gemv, gate_up and prefill: for MUTANTS of tests/mutants/ch7.py."""
+
+from mutants.lessons import Mutant
+
+MUTANTS = {
+    "gemv": [
+        Mutant("the last rows have no program", "(triton.cdiv(n, rows),)", "(max(n // rows, 1),)", of="rows"),
+        Mutant("a row's end beyond a power of two is left out", "triton.next_power_of_2(k)",
+               "triton.next_power_of_2(k // 2 + 1)", of="rows"),
+        Mutant("a tile reads into the next row", "(cols < K)[None, :]", "(cols < BLOCK_K)[None, :]", of="rows",
+               also=(("mask=cols < K, other=0.0", "mask=cols < BLOCK_K, other=0.0"),)),
+        Mutant("products are rounded to x's type", "w.to(tl.float32) * x.to(tl.float32)[None, :]",
+               "(w * x[None, :]).to(x.dtype).to(tl.float32)", of="rows"),
+        Mutant("a row's first element is added twice", "y = tl.sum(w.to(tl.float32) * x.to(tl.float32)[None, :], 1)",
+               "y = tl.sum(w.to(tl.float32) * x.to(tl.float32)[None, :] * (1 + (cols == 0))[None, :], 1)",
+               of="loads_first"),
+        Mutant("the rows beyond whole tiles are left out", "(rows < N)[:, None] &",
+               "(rows < N // ROWS * ROWS)[:, None] &", of="loads_first"),
+        Mutant("the counter is not set back",
+               "        tl.store(counter_ptr + tl.program_id(0), 0)  # for the next call\n", "", of="split_k"),
+        Mutant("the last share of k has no program", "triton.cdiv(k, BLOCK_K)", "max(k // BLOCK_K, 1)", of="split_k"),
+        Mutant("the last but one adds up", "== SPLITS - 1", "== max(SPLITS - 2, 0)", of="split_k"),
+        Mutant("partial sums are of x's type", "torch.empty(n, splits, device",
+               "torch.empty(n, splits, dtype=x.dtype, device", of="split_k"),
+        Mutant("every program reads the first share of x", "tl.load(x_ptr + cols,",
+               "tl.load(x_ptr + tl.arange(0, BLOCK_K),", of="split_k"),
+    ],
+    "gate_up": [
+        Mutant("silu is of the wrong sum", "a / (1 + tl.exp(-a)) * b", "b / (1 + tl.exp(-b)) * a", of="fused"),
+        Mutant("silu overflows", "a / (1 + tl.exp(-a)) * b", "a * tl.exp(a) / (1 + tl.exp(a)) * b", of="fused"),
+        Mutant("the mean counts the tile's lanes", "tl.sum(x * x, 0) / K", "tl.sum(x * x, 0) / BLOCK_K", of="fused"),
+        Mutant("eps is left out", " / K + eps)", " / K)", of="fused"),
+        Mutant("eps is RMSNorm's other one", "EPS = 1e-5", "EPS = 1e-6", of="fused"),
+        Mutant("the norm's weights are in the mean", "    x = (x * norm)[None, :]", "    x = x[None, :]", of="fused",
+               also=(("other=0.0).to(tl.float32)\n    rstd", "other=0.0).to(tl.float32)\n    x *= norm\n    rstd"),)),
+        Mutant("up is not normed", "tl.sum(up.to(tl.float32) * x, 1) * rstd", "tl.sum(up.to(tl.float32) * x, 1)",
+               of="fused"),
+        Mutant("the last rows have no program", "(triton.cdiv(n, ROWS),)", "(max(n // ROWS, 1),)", of="fused"),
+    ],
+    "prefill": [
+        Mutant("the residual is left out", "return x + linear(", "return linear(", of="batched"),
+        Mutant("all tokens are normed by one mean", "rms_norm(x, x.shape[1:], w_norm, EPS)",
+               "rms_norm(x, x.shape, eps=EPS) * w_norm", of="batched"),
+        Mutant("silu is of up", "silu(linear(normed, w_gate)) * linear(normed, w_up)",
+               "linear(normed, w_gate) * silu(linear(normed, w_up))", of="batched"),
+        Mutant("the last chunk has no place", "range(0, len(x), CHUNK)", "range(0, len(x) - CHUNK, CHUNK)",
+               of="chunked"),
+        Mutant("a chunk's tokens are off by one", "x[t : t + CHUNK], w_norm",
+               "x[t : t + CHUNK].roll(1, 0), w_norm", of="chunked"),
+    ],
+}
