@@ -42,7 +42,7 @@ def setup(token, position, cache_k, cache_v, w_qkv, w_out, w_gate_up, w_head, **
     kept = {"kept_token": token.clone(), "kept_position": position.clone(), "graph": torch.cuda.CUDAGraph()}
     made = decode_kernels.buffers(cache_k, w_qkv, w_out, w_gate_up, w_head)
     some = {"w_qkv": w_qkv, "w_out": w_out, "w_gate_up": w_gate_up, "w_head": w_head}
-    arguments = made, model.EPS, True, kept["kept_token"], kept["kept_position"], cache_k, cache_v
+    arguments = made, model.EPS, token.is_cuda, kept["kept_token"], kept["kept_position"], cache_k, cache_v
     decode_kernels.step(*arguments, **some, **weights)  # compiles
     with torch.cuda.graph(kept["graph"]):
         decode_kernels.step(*arguments, **some, **weights)

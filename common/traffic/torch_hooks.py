@@ -19,6 +19,7 @@ from common.traffic.meter import Meter
 
 PRECISION = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 WRITES_ONLY = ("copy_", "fill_", "zero_")  # replaced values are not read
+INDEXED = ("index_copy_", "index_put_", "scatter_.")  # write no more than what is put in: the last operand
 FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")  # uses only an operand's shape
 
 
@@ -51,6 +52,8 @@ class Operations(EagerMode):
         read = [t for t in tree_leaves(used) if isinstance(t, torch.Tensor)]
         if func.__name__.startswith((*WRITES_ONLY, *FORM_ONLY)):
             read = read[1:]
+        if func.__name__.startswith(INDEXED):
+            read, made = read[1:], read[-1:]
         reads, writes, once = (
             sum(map(_bytes, tensors)) for tensors in (read, made, {_place(t): t for t in read}.values())
         )

@@ -326,6 +326,53 @@ CHAPTER_4 = {
 
 W = 20 / 8  # u: 20 matrices N x N beside 8 blades of B x N, at B = N; the tables are of B = 8 N, where W is 1/8 of that
 LAYER = 2 + 4 / 64 + 20 / 4096  # u: x and out, 4 matrices N x N and a feature's weights, at B = 8 N
+CHAPTER_7 = {
+    "ch7/decode": {  # 2 layers
+        "baseline": says("56 operations a layer, of which 4 copy the history", launches=2 * 56 + 2),
+        "optimized/static": says("58 a layer, of which 4 write a row each, and a mask", launches=2 * 57 + 4),
+        "optimized/graph": says("the same kernels, and two integers", launches=2 * 57 + 6),
+        "optimized/fused": says(
+            "5 kernels a layer, the embedding and the head; 16 programs count themselves at each of 2 heads",
+            launches=2 * 5 + 2, atomics=2 * 2 * 16, per_address=16,
+        ),
+        "optimized/dependent": says("the same, and two integers", launches=2 * 5 + 4, atomics=2 * 2 * 16),
+    },
+    "ch7/gemv": {  # KiB: W is 4096, x 16; the unit is both
+        "baseline": says("x for each of 256 rows", launches=1, requested=(4096 + 256 * 16) / 4112, distinct=1),
+        "optimized/rows": says("x for 8 rows", launches=1, requested=(4096 + 32 * 16) / 4112, distinct=1),
+        "optimized/loads_first": says("the same, in another order", launches=1, requested=(4096 + 32 * 16) / 4112),
+        "optimized/split_k": says(
+            "4 programs share 8 rows, each reads its part of x; 4 KiB of sums written and read; each program counts",
+            launches=1, requested=(4096 + 32 * 16 + 2 * 4) / 4112, atomics=32 * 4, per_address=4,
+        ),
+    },
+    "ch7/gate_up": {  # KiB: the weights are 2 * 8192, x and w_norm 4 each
+        "baseline": says("both weights once, and little else", requested=1, distinct=1),
+        "optimized/fused": says("x and w_norm for 4 rows", launches=1, requested=(2 * 8192 + 512 * 8) / (2 * 8192 + 8)),
+    },
+    "ch7/prefill": {  # counted on a CPU, where the norm is 6 operations; on a GPU it is one
+        "baseline": says("norm, 3 products, silu, product, sum, copy for each token", launches=1024 * (6 + 7), flops=1),
+        "optimized/batched": says("all tokens at once", launches=6 + 6, flops=1),
+        "optimized/chunked": says("two chunks, each copied", launches=2 * (6 + 7), flops=1),
+    },
+    "ch7/kv_cache": {  # 512 rows of 1024 count; the unit is 4 MiB: 2 layers, keys and values of 8 heads of 128
+        "baseline": says("`cat` reads and writes the rows, attention reads them", launches=10, requested=3),
+        "optimized/static": says("attention reads all rows that there is room for", launches=16, requested=2),
+        "optimized/paged": says("blocks are gathered, read and written, then read", launches=15, requested=4),
+    },
+    "ch7/decode_attention": {  # at 4096 keys the unit is 4 MiB: k and v; shares * 32 parts of 256 bytes
+        "baseline": says("keys and values once, by 4 programs", launches=1, requested=1, sectors=1, distinct=1),
+        "optimized/split": says(
+            "64 shares: 512 KiB of parts, written and read, and their lse", launches=2, atomics=0,
+            requested=1 + 2 * 32 * 64 * 260 / (4 << 20), distinct=1 + 2 * 32 * 64 * 260 / (4 << 20),
+        ),
+        "optimized/last": says(
+            "the same bytes in one launch: each of 256 programs counts itself at its head",
+            launches=1, requested=1 + 2 * 32 * 64 * 260 / (4 << 20), atomics=256, per_address=64,
+        ),
+    },
+}  # fmt: skip
+
 CHAPTER_5 = {
     "ch5/fcgp": {  # the unit is x, y, out and W
         "baseline": says(
