@@ -1,8 +1,8 @@
 """Gate one token's vector in operations of torch: five kernels, each of which waits for the one before.
 
 Problem: h = silu(Wg n) * (Wu n) with n = x / sqrt(mean(x^2) + eps) * w, RMSNorm and the first half of SwiGLU, for one
-token. Wg and Wu are [5632, 2048] in a model of 1.1 B parameters and [14,336, 4096] in one of 8 B, where they are 42 %
-of all weights that a token reads.
+token. Wg and Wu are [5632, 2048] in a model of 1.1 B parameters and [14,336, 4096] in one of 8 B: half of all weights
+that a token reads.
 
     norm       x -> n           8 KiB
     Wg n       reads Wg         117 MB
@@ -10,7 +10,7 @@ of all weights that a token reads.
     silu       28 KiB -> 28 KiB
     product    2 * 28 KiB -> 28 KiB
 
-Cost: 235 MB, the two weights; everything else is less than 0.2 MB. But three of the five kernels move nearly nothing,
+Cost: 235 MB, the two weights; everything else is less than 0.3 MB. But three of the five kernels move nearly nothing,
 and take what a kernel takes to start, to reach its data and to end. While they run, memory idles.
 
 Predict: `optimized_gate_up_fused.py` moves the same bytes in one kernel. Where does that gain more, at 2048 -> 5632 or

@@ -1,7 +1,7 @@
 """Multiply a weight matrix by one token's vector, all loads before the first sum: a barrier holds them together.
 
 Problem: `optimized_gemv_rows.py` loads its tile before it adds, as its text says. The compiler sorts: it puts each load
-right before its sum, since that needs fewer registers. So a lane has one or two loads on the way, however large its
+right before its sum, since that needs fewer registers. So a lane has one to three loads on the way, however large its
 tile is.
 
 Idea: one line, a barrier between the loads of W and the rest. The compiler moves no load across it, so a lane asks for
