@@ -1,11 +1,11 @@
 """Decode one token with a cache that grows: each layer copies all of its history, and the host waits for each token.
 
-Problem: a layer's cache is a tensor of n rows. To append one, `torch.cat` makes a tensor of n + 1, and copies n. n stands
-in Python, so the host has to read `position` from the GPU before it can launch anything.
+Problem: a layer's cache is a tensor of n rows. To append one, `torch.cat` makes a tensor of n + 1, and copies n. n
+stands in Python, so the host has to read `position` from the GPU before it can launch anything.
 Cost: at the default size (22 layers, 1.1 G parameters, bfloat16, n = 1024)
 
     weights        2.07 GB read: of W [N, K] each element meets one of x, so nothing is used twice
-    history        2 * 22 * 4 heads * 64 channels * 2 bytes = 22.5 KB a position, 23 MB in all: the limit counts this once
+    history        2 * 22 * 4 heads * 64 channels * 2 bytes = 22.5 KB a position, 23 MB in all: read at least once
     torch.cat      reads and writes it, then attention reads it again
     kernels        over 20 a layer, more than 400 a token: at 5 us of Python and framework for each, 2 ms
 
@@ -18,12 +18,17 @@ import rival
 import torch
 
 SIZES = {
-    "check": {"hidden": 72, "layers": 2, "heads": 3, "kv_heads": 1, "width": 32, "inner": 40, "vocabulary": 101, "context": 127, "dtype": "float32"},
-    "check/first": {"hidden": 64, "layers": 1, "heads": 2, "kv_heads": 2, "width": 32, "inner": 65, "vocabulary": 64, "context": 1, "dtype": "float32"},
-    "check/129": {"hidden": 130, "layers": 1, "heads": 6, "kv_heads": 2, "width": 32, "inner": 257, "vocabulary": 67, "context": 129, "dtype": "float16"},
-    "count": {"hidden": 256, "layers": 2, "heads": 4, "kv_heads": 2, "width": 64, "inner": 512, "vocabulary": 512, "context": 256, "dtype": "float16"},
+    "check": {"hidden": 72, "layers": 2, "heads": 3, "kv_heads": 1, "width": 32, "inner": 40, "vocabulary": 101,
+              "context": 127, "dtype": "float32"},
+    "check/first": {"hidden": 64, "layers": 1, "heads": 2, "kv_heads": 2, "width": 32, "inner": 65, "vocabulary": 64,
+                    "context": 1, "dtype": "float32"},
+    "check/129": {"hidden": 130, "layers": 1, "heads": 6, "kv_heads": 2, "width": 32, "inner": 257, "vocabulary": 67,
+                  "context": 129, "dtype": "float16"},
+    "count": {"hidden": 256, "layers": 2, "heads": 4, "kv_heads": 2, "inner": 512, "vocabulary": 512, "context": 256,
+              "dtype": "float16"},
     "default": {},
-    "cpu": {"hidden": 512, "layers": 6, "heads": 8, "kv_heads": 2, "inner": 1536, "vocabulary": 8000, "dtype": "float32"},
+    "cpu": {"hidden": 512, "layers": 6, "heads": 8, "kv_heads": 2, "inner": 1536, "vocabulary": 8000,
+            "dtype": "float32"},
 }  # fmt: skip
 NO_GRADIENTS = "a decoder has none"
 

@@ -21,6 +21,15 @@ KEYS = 64  # of a block
 
 
 @triton.jit
+def wait(PDL: tl.constexpr):
+    """For the kernel in front; else at a barrier, which also keeps the loads that stand before it there."""
+    if PDL:
+        gdc_wait()
+    else:
+        tl.debug_barrier()
+
+
+@triton.jit
 def weight_rows(w_ptr, rows, N, K, cols):
     """[rows, cols] of W [N, K], each element read once: it need not stay in L2."""
     mask = (rows < N)[:, None] & (cols < K)[None, :]
@@ -47,8 +56,7 @@ def project(
     rows, cols = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, KP)
     w = weight_rows(w_ptr, rows, N, K, cols)
     gain = tl.load(gain_ptr + cols, mask=cols < K, other=0.0).to(tl.float32)
-    if PDL:
-        gdc_wait()
+    wait(PDL)
     x = tl.load(x_ptr + cols, mask=cols < K, other=0.0)
     rstd = tl.rsqrt(tl.sum(x * x, 0) / K + EPS)  # applied last: the two sums do not wait for each other
     tl.store(y_ptr + rows, tl.sum(w.to(tl.float32) * (x * gain)[None, :], 1) * rstd, mask=rows < N)
@@ -64,8 +72,7 @@ def gate_up(
     w_gate = weight_rows(w_ptr, rows, F, K, cols)
     w_up = weight_rows(w_ptr + tl.cast(F, tl.int64) * K, rows, F, K, cols)
     gain = tl.load(gain_ptr + cols, mask=cols < K, other=0.0).to(tl.float32)
-    if PDL:
-        gdc_wait()
+    wait(PDL)
     x = tl.load(x_ptr + cols, mask=cols < K, other=0.0)
     rstd = tl.rsqrt(tl.sum(x * x, 0) / K + EPS)
     x = (x * gain)[None, :]
@@ -79,8 +86,7 @@ def add(y_ptr, w_ptr, x_ptr, N, K, ROWS: tl.constexpr, KP: tl.constexpr, PDL: tl
         gdc_launch_dependents()
     rows, cols = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, KP)
     w = weight_rows(w_ptr, rows, N, K, cols)
-    if PDL:
-        gdc_wait()
+    wait(PDL)
     y = tl.load(y_ptr + cols, mask=cols < K, other=0.0)
     x = tl.load(x_ptr + rows, mask=rows < N, other=0.0)
     tl.store(x_ptr + rows, x + tl.sum(w.to(tl.float32) * y[None, :], 1), mask=rows < N)
@@ -88,7 +94,7 @@ def add(y_ptr, w_ptr, x_ptr, N, K, ROWS: tl.constexpr, KP: tl.constexpr, PDL: tl
 
 @triton.jit
 def old_rows(k_ptr, v_ptr, keys, end, D: tl.constexpr):
-    """Keys, in halves of their channels as the rotary embedding pairs them, and values: [keys, D / 2] twice, [keys, D]"""
+    """Keys [keys, D / 2] twice, in halves as the rotary embedding pairs channels, and values [keys, D]."""
     half, whole, mask = tl.arange(0, D // 2)[None, :], tl.arange(0, D)[None, :], (keys < end)[:, None]
     low = tl.load(k_ptr + keys[:, None] * D + half, mask=mask, other=0.0)
     high = tl.load(k_ptr + keys[:, None] * D + D // 2 + half, mask=mask, other=0.0)
@@ -128,8 +134,7 @@ def attend(
     low, high, value = old_rows(k_ptr, v_ptr, first + keys, end, D)
     cos = tl.load(cos_ptr + position * (D // 2) + half)
     sin = tl.load(sin_ptr + position * (D // 2) + half)
-    if PDL:
-        gdc_wait()
+    wait(PDL)
     g = tl.arange(0, GP)
     dtype: tl.constexpr = k_ptr.dtype.element_ty
     at, mask = (head * G + g)[:, None] * D + half[None, :], (g < G)[:, None]
@@ -183,7 +188,7 @@ def buffers(cache_k, w_qkv, w_out, w_gate_up, w_head):
 
     return {
         "x": floats(w_qkv.shape[2]), "qkv": floats(w_qkv.shape[1]), "y": floats(rows),
-        "inner": floats(w_gate_up.shape[1] // 2), "logits": torch.empty(len(w_head), dtype=w_head.dtype, device=w_head.device),
+        "inner": floats(w_gate_up.shape[1] // 2), "logits": w_head.new_empty(len(w_head)),
         "sums": floats(rows // width, SPLITS, width), "stats": floats(rows // width, SPLITS, 2),
         "counter": torch.zeros(kv_heads, dtype=torch.int32, device=w_qkv.device),
     }  # fmt: skip

@@ -1,7 +1,9 @@
 """Decoding with the versions of `decode`: tokens a second, where a token's time goes, and whether choices are equal."""
 
+import os
 import time
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -62,6 +64,19 @@ def seconds_per_token(decoder, token, start, count):
     return median(passes)
 
 
+@contextmanager
+def quiet():
+    """Inside, nothing is written to stderr: the profiler says there that it begins and ends."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def part_of(name):
     words = name.lower().replace("::", " ").replace("_kernel", " ").split()
     return next((part for key, part in PARTS.items() if any(key in word for word in words)), "other operations")
@@ -76,7 +91,7 @@ def waterfall(decoder, token, start, seconds):
     """
     kind = token.device.type
     generate(decoder, token, start, WARM)
-    with torch.profiler.profile() as profile:
+    with quiet(), torch.profiler.profile() as profile:
         generate(decoder, token, start, PROFILED)
         synchronize(token.device)
     parts = defaultdict(float)

@@ -131,7 +131,9 @@ def measure(args, size, decoders, inputs, device):
         seconds = seconds_per_token(each, inputs["token"], start, args.tokens)
         rows[each.label] = seconds
         parts = waterfall(each, inputs["token"], start, seconds) if args.tokens >= 8 else {}
-        print(f"\n{each.label:12} {1 / seconds:10.1f} tokens/s  {seconds * 1e6:9.1f} us  {least / seconds:6.1%} of the limit")
+        print(
+            f"\n{each.label:12} {1 / seconds:10.1f} tokens/s  {seconds * 1e6:9.1f} us  {least / seconds:6.1%} of limit"
+        )
         for part, us in parts.items():
             print(f"    {part:24} {us:9.1f} us  {us / seconds / 1e6:6.1%}")
     if args.plot:
@@ -167,7 +169,9 @@ def check(decoders, inputs):
     for each in others:
         largest, wrong = compare(each, baseline, tokens, context - len(tokens))
         failed |= largest > limit or wrong > 0
-        print(f"{each.label:12} KL at most {largest:.1e} (allowed {limit:.0e}), {wrong} of {len(tokens)} choices differ")
+        print(
+            f"{each.label:12} KL at most {largest:.1e} (allowed {limit:.0e}), {wrong} of {len(tokens)} choices differ"
+        )
     return int(failed)
 
 

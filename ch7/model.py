@@ -20,7 +20,9 @@ import torch
 
 EPS = 1e-5
 BASE = 10_000.0  # of the rotary embedding: pair j turns by position / BASE^(2 j / D)
-BLOCK = 1_048_573  # values are drawn once and repeated: a prime, so that rows do not begin at the same place, nor do arrays
+BLOCK = (
+    1_048_573  # values are drawn once and repeated: a prime, so that rows do not begin at the same place, nor do arrays
+)
 OUTLIERS, GAIN = 256, 4.0  # one channel of so many has a gain as large
 
 

@@ -4,8 +4,8 @@ Problem: `optimized_decode_static.py` launches more than 400 kernels from Python
 Idea: nothing in the step depends on a value that the host knows: the cache's address, its size and the grids are the
 same for each token. So `setup` captures the step once. For each token two integers are copied, and the graph replays.
 
-Cost: the kernels are those of `optimized_decode_static.py`, with the same bytes between them: each of the vectors that a
-layer passes on is written to L2 and read again, and each kernel waits for all programs of the one before.
+Cost: the kernels are those of `optimized_decode_static.py`, with the same bytes between them: each of the vectors that
+a layer passes on is written to L2 and read again, and each kernel waits for all programs of the one before.
 (`torch.compile(mode="reduce-overhead")` makes such graphs itself, but not of a function that writes to its inputs, as
 to a cache: then it launches as before, and says so only in its log.)
 Predict: 2.07 GB take 0.5 ms. With 400 kernels that each start and end in about 2 us, what is the least?

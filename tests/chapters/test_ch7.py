@@ -1,0 +1,92 @@
+"""Chapter 7: machine code of its kernels, and generate.py. (Right answers: test_pairs.py.)"""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from common.pairs.pair import ROOT, discover
+from common.xray.occupancy import ARCHITECTURES
+from common.xray.picture import xray
+
+TILE = 32 * 4  # registers of 32 loads of 16 bytes, if all are on the way
+SMALL = {"hidden": 64, "layers": 2, "heads": 4, "kv_heads": 2, "width": 32, "inner": 96, "vocabulary": 256,
+         "context": 64, "dtype": "float32", "device": "cpu"}  # fmt: skip
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("name", ["gemv", "gate_up"])
+def test_a_barrier_keeps_all_loads_of_a_tile_before_their_sums(name):
+    """Without it the compiler sorts them in between: the lesson of `loads_first`, also on generations to come."""
+    pytest.importorskip("triton")
+    (pair,) = discover(ROOT / "ch7", name)
+    sorted_in = {"baseline", "optimized/rows"}
+    seen = {(p.label, k.registers >= TILE) for p in xray(pair, ARCHITECTURES) for k in p.kernels}
+    assert seen == {(v.label, v.label not in sorted_in) for v in pair.versions if v.has_kernel}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    """What imports a module of the chapter."""
+    sys.path.insert(0, str(ROOT / "ch7"))
+    yield importlib.import_module
+    sys.path.remove(str(ROOT / "ch7"))
+
+
+@pytest.fixture
+def decoders(chapter):
+    """The baseline, the version with a fixed cache, and a first token."""
+    torch.manual_seed(0)
+    inputs = chapter("baseline_decode").inputs(**SMALL)
+    names = {"baseline": "baseline_decode", "static": "optimized_decode_static"}
+    make = chapter("decoding").decoder
+    return {label: make(label, chapter(name), inputs) for label, name in names.items()}, inputs["token"]
+
+
+def test_versions_choose_the_same_tokens_and_each_has_its_own_cache(decoders, chapter):
+    decoding, (each, token) = chapter("decoding"), decoders
+    chosen = {label: decoding.generate(decoder, token, 20, 30).tolist() for label, decoder in each.items()}
+    assert chosen["baseline"] == chosen["static"] and len(set(chosen["static"])) > 1
+    assert decoding.generate(each["static"], token, 20, 30).tolist() == chosen["static"]  # the rows are written again
+
+
+def test_another_model_is_found_out(decoders, chapter):
+    decoding, (each, _) = chapter("decoding"), decoders
+    tokens = torch.arange(8) * 7
+    assert decoding.compare(each["static"], each["baseline"], tokens, 20) == (pytest.approx(0, abs=1e-9), 0)
+    other = decoding.Decoder("late", lambda token, position: each["static"].step(token=token, position=position - 1))
+    divergence, wrong = decoding.compare(other, each["baseline"], tokens, 20)
+    assert divergence > 1e-3 and wrong
+
+
+def test_a_waterfall_adds_up(decoders, chapter):
+    decoding, (each, token) = chapter("decoding"), decoders
+    parts = decoding.waterfall(each["baseline"], token, 20, seconds=1e-3)
+    assert sum(parts.values()) == pytest.approx(1000)
+    assert {"products", "attention", "copies of the history", "Python"} <= parts.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--size", "huge"], "no size huge: choose one of default, cpu, large"),
+        (["--version", "graph", "--device", "cpu"], "--version graph: needs a GPU"),
+        (["--tokens", "0"], "--tokens: at least 1"),
+        (["--tokens", "2000", "--device", "cpu"], "--tokens 2000: size cpu has room for 1024"),
+    ],
+)
+def test_what_cannot_be_decoded_is_one_line(words, said):
+    done = subprocess.run([sys.executable, ROOT / "ch7/generate.py", *words], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1 and said in done.stderr
+
+
+def test_the_least_times_of_five_gpus_follow_from_their_datasheets():
+    words = [sys.executable, ROOT / "ch7/generate.py", "--predict"]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == 6 and lines[0].startswith("a token reads 2.09 GB")
+    rates = [float(line.split("TB/s")[0].split()[-1]) for line in lines[1:]]
+    times = [float(line.split(" ms")[0].split()[-1]) for line in lines[1:]]
+    assert [rate * ms for rate, ms in zip(rates, times, strict=True)] == pytest.approx([2.09] * 5, rel=5e-3)
