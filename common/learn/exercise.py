@@ -46,6 +46,7 @@ class Gates(TypedDict, total=False):
     spills: Number
     spills_at: dict[str, Number]
     load_bits: Number
+    narrow: dict[str, int]
     speed: Number
     limit: Number
     collectives: Number

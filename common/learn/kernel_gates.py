@@ -21,6 +21,7 @@ from common.learn.failure_text import HARD, WrongAnswer, sentence, wrong_answer
 from common.learn.gate import Gate
 from common.learn.kernel_lint import python_words
 from common.learn.memcheck import NOTHING, MemcheckResult, memcheck
+from common.learn.narrow_integers import wrapped_answer
 from common.machine.device import has_gpu
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover
@@ -55,11 +56,21 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
         if memory.fatal:
             yield Gate("right", False, _with_words(memory.fatal, pair))
             return
-        yield _right(pair, folder, path, memory)
+        yield _narrow(exercise, pair, _right(pair, folder, path, memory))
         yield from traffic_gates.traffic(exercise.gates, pair)
         for gate in traffic_gates.code(exercise.gates, pair):
             yield replace(gate, text=in_file(gate.text, pair.variants[0].path))
         yield from _speed(exercise, pair)
+
+
+def _narrow(exercise: Exercise, pair: Pair, right: Gate) -> Gate:
+    """A gate that has passed, unless offsets that wrap around make the answer wrong."""
+    bits = exercise.gates.get("narrow", {})
+    if not right.passed or not bits:
+        return right
+    if unknown := [size for size in bits if size not in pair.sizes]:
+        return Gate("right", False, f"narrow: there is no size {unknown[0]}")
+    return Gate("right", False, problem) if (problem := wrapped_answer(pair, bits)) else right
 
 
 def _multi_process_gates(exercise: Exercise, pair: Pair, folder: Path, path: Path) -> Iterator[Gate]:
