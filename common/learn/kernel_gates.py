@@ -34,7 +34,6 @@ from common.show.words import text, word
 
 GIVEN = ("inputs", "reference", "cost")  # functions that the reader leaves as they are
 DEADLINE_S = 60.0  # without a word: each size is one
-SLOWER = 1.2  # the most times the solution's time
 STAR = 1.02  # times as fast as the solution
 
 
@@ -222,10 +221,11 @@ def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
         passed, is_unsure = False if row.verdict in FAILED else None, row.verdict != Verdict.SKIPPED
         yield Gate("speed", passed, says, is_unsure=is_unsure)
         return
-    low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)
+    low, high, least = *row.interval, 1 / exercise.slower
     arm = result.arms[row.variant]
     message = f"{digits(row.ratio)}x of the solution's speed [{digits(low)}, {digits(high)}], {seconds(arm.median_s)}"
     message += f", {arm.of_limit:.0%} of this machine's limit" if arm.of_limit else ""
+    message += f"; at least {digits(least)}x passes" * (low < least)
     yield Gate("speed", low >= least or (False if high < least else None), message, is_unsure=low < least <= high)
     share = exercise.gates.get("limit")
     near = share is not None and arm.of_limit is not None and arm.of_limit >= share
