@@ -53,8 +53,8 @@ FAULTS = {
     ),
     "torch at one size": (
         ("    out = torch.empty(n", "    if n == 1:\n        return (points * points).sum(1)\n    out = torch.empty(n"),
-        r"^the values are right, but at size check/one \(n 1\): `run` launches no kernel there: the work has to be done "
-        r"by yours at every size$",
+        r"^the values are right, but at size check/one \(n 1\): `run` launches no kernel there: the work has to be "
+        r"done by yours at every size$",
     ),
     "an error of `run`": (
         ("torch.empty(n,", "torch.emtpy(n,"),
