@@ -3,14 +3,15 @@
 Problem: `baseline_qkv_rope_cache.py` has 12 small kernels beside each product.
 Idea: a program computes a few pairs of rows, j and j + d/2 of a head, which the rotation mixes. So it has both:
 
-    load      4 rows j and 4 rows j + d/2 of Wqkv, 32 KiB; and x, 4 KiB, which L2 has
+    load      4 rows j and 4 rows j + d/2 of Wqkv, 32 KiB, at once; then x, 4 KiB, which L2 has
     sums      low = Wqkv[j] @ n, high = Wqkv[j + d/2] @ n, where n = x * gain / rms(x): the division comes last
     rotate    low * cos - high * sin, high * cos + low * sin; a head of values skips this
     store     8 elements, of q or of row `position` of a cache
 
 Each program computes rms(x) for itself: 2048 multiply-adds beside 16,384.
-Cost: one launch a layer, 320 programs of 64 threads, 2.4 on each of 132 SMs. A thread has 32 loads of 16 bytes to make,
-all of which the text has before the first use. Nothing but x, the weights and the results is moved.
+Cost: one launch a layer. Nothing but x, the weights and the results is moved. 320 programs of 64 threads, 2.4 on each
+of 132 SMs, with 32 loads of 16 bytes a thread are 10 MiB in flight: all of a layer. They take 128 registers, and a
+barrier keeps them together, as in `optimized_gemv_loads_first.py`.
 Predict: what share of the measured limit does it reach with 10 MiB a layer, and with 48 MiB (`--size large/8b`)?
 """
 
@@ -44,6 +45,7 @@ def qkv_kernel(
     w_ptrs, mask = w_ptr + (head * 2 * HALF + offs_j)[:, None] * HIDDEN + offs_k, in_half[:, None] & in_row
     w_low = tl.load(w_ptrs, mask=mask, other=0.0)
     w_high = tl.load(w_ptrs + HALF * HIDDEN, mask=mask, other=0.0)
+    tl.debug_barrier()  # all weights are asked for before what follows
     x = tl.load(x_ptr + offs_k, mask=in_row, other=0.0).to(tl.float32)
     scaled = x * tl.load(gain_ptr + offs_k, mask=in_row, other=0.0).to(tl.float32)
     rstd = tl.rsqrt(tl.sum(x * x, 0) / HIDDEN + eps)

@@ -58,8 +58,8 @@ MUTANTS = {
         Mutant("the row after position is written", "- kv_heads) * capacity + position)",
                "- kv_heads) * capacity + (position + 1) % capacity)", of="fused"),
         Mutant("products are summed in 16 bits", "w_low.to(tl.float32) * scaled, 1)",
-               "w_low.to(tl.float16) * scaled.to(tl.float16), 1).to(tl.float32)", of="barrier"),
-        Mutant("the last rows of a half have no program", "triton.cdiv(d // 2, 4)", "max(d // 8, 1)", of="barrier"),
-        Mutant("pairs are neighbours", "w_ptrs + HALF * HIDDEN", "w_ptrs + HIDDEN", of="barrier"),
+               "w_low.to(tl.float16) * scaled.to(tl.float16), 1).to(tl.float32)", of="fused"),
+        Mutant("the last rows of a half have no program", "triton.cdiv(d // 2, 4)", "max(d // 8, 1)", of="fused"),
+        Mutant("pairs are neighbours", "w_ptrs + HALF * HIDDEN", "w_ptrs + HIDDEN", of="fused"),
     ],
 }  # fmt: skip
