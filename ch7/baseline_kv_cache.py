@@ -21,7 +21,7 @@ SIZES = {
     "check/full": {"layers": 1, "kv_heads": 1, "group": 5, "d": 8, "context": 128, "room": 0, "dtype": "float32"},
     "check/block": {"layers": 1, "kv_heads": 3, "group": 2, "d": 40, "context": 129, "room": 0, "dtype": "float32"},
     "check/first": {"layers": 3, "kv_heads": 1, "group": 2, "d": 16, "context": 65, "room": 70, "dtype": "float32"},
-    "count": {"context": 512, "room": 512},
+    "count": {"context": 2048, "room": 2048},
     "default": {},
     "cpu": {"kv_heads": 4, "d": 64, "dtype": "float32"},  # 48 MiB of history
 }

@@ -355,20 +355,27 @@ CHAPTER_7 = {
         "optimized/batched": says("all tokens at once", launches=6 + 6, flops=1),
         "optimized/chunked": says("two chunks, each copied", launches=2 * (6 + 7), flops=1),
     },
-    "ch7/kv_cache": {  # 512 rows of 1024 count; the unit is 4 MiB: 2 layers, keys and values of 8 heads of 128
-        "baseline": says("`cat` reads and writes the rows, attention reads them", launches=10, requested=3),
-        "optimized/static": says("attention reads all rows that there is room for", launches=16, requested=2),
-        "optimized/paged": says("blocks are gathered, read and written, then read", launches=15, requested=4),
-    },
-    "ch7/decode_attention": {  # at 4096 keys the unit is 4 MiB: k and v; shares * 32 parts of 256 bytes
+    "ch7/decode_attention": {  # KiB: k and v are 4096; 64 shares a head
         "baseline": says("keys and values once, by 4 programs", launches=1, requested=1, sectors=1, distinct=1),
         "optimized/split": says(
-            "64 shares: 512 KiB of parts, written and read, and their lse", launches=2, atomics=0,
-            requested=1 + 2 * 32 * 64 * 260 / (4 << 20), distinct=1 + 2 * 32 * 64 * 260 / (4 << 20),
+            "each program reads 8 queries, 1 KiB; 32 * 64 parts of 260 bytes, with their lse, written and read",
+            launches=2, requested=(4096 + 256 + 2 * 520) / 4096, distinct=(4096 + 2 * 520) / 4096, atomics=0,
         ),
         "optimized/last": says(
             "the same bytes in one launch: each of 256 programs counts itself at its head",
-            launches=1, requested=1 + 2 * 32 * 64 * 260 / (4 << 20), atomics=256, per_address=64,
+            launches=1, requested=(4096 + 256 + 2 * 520) / 4096, atomics=256, per_address=64,
+        ),
+    },
+    "ch7/kv_cache": {  # 2048 of 4096 rows count, in 2 layers
+        "baseline": says("cat reads and writes, attention reads, for each of k and v", requested=3),
+        "optimized/static": says("attention reads the capacity", requested=2),
+        "optimized/paged": says("a gather is counted as reading all blocks; it writes, attention reads", requested=4),
+    },
+    "ch7/qkv_rope_cache": {  # KiB: a layer's weights are 2560; counted on a CPU, where the norm is nine operations
+        "baseline": says("two look-ups, the norm, the product, 11 more", launches=2 + 9 + 1 + 11),
+        "optimized/fused": says(
+            "each of 320 programs reads x and the gain, 2 KiB, and 32 bytes of the tables",
+            launches=1, requested=(2560 + 640 + 10) / 2562, distinct=1, atomics=0,
         ),
     },
 }  # fmt: skip
@@ -443,7 +450,7 @@ CHAPTER_5 = {
         "optimized/tuned": says("one kernel each way and the sum of partial sums, 8 u", launches=3, distinct=1),
     },
 }  # fmt: skip
-LESSONS = CHAPTER_1 | CHAPTER_2 | CHAPTER_3 | CHAPTER_4 | CHAPTER_5
+LESSONS = CHAPTER_1 | CHAPTER_2 | CHAPTER_3 | CHAPTER_4 | CHAPTER_5 | CHAPTER_7
 
 
 def counted(name, size):
