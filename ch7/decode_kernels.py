@@ -179,7 +179,7 @@ def rows_of(K, matrices=1):
     return {"KP": padded, "ROWS": rows // matrices, "num_warps": min(max(padded // 1024, 2), 8)}
 
 
-def buffers(cache_k, w_qkv, w_out, w_gate_up, w_head):
+def buffers(cache_k, w_qkv, w_out, w_gate_up, w_head, **others):
     """What the kernels pass to each other, float32; counters are 0 between two launches."""
     (_, kv_heads, _, width), rows = cache_k.shape, w_out.shape[2]
 
@@ -195,8 +195,8 @@ def buffers(cache_k, w_qkv, w_out, w_gate_up, w_head):
 
 
 def step(
-    made, eps, pdl, token, position, cache_k, cache_v, w_embedding, w_norms, w_qkv, w_out, w_gate_up, w_down, w_head,
-    w_cos, w_sin,
+    made, eps, pdl, token, position, cache_k, cache_v, w_cos, w_sin, w_embedding, w_norms, w_qkv, w_out, w_gate_up,
+    w_down, w_head,
 ):  # fmt: skip
     """The logits [V], float32, in a buffer that the next step overwrites. `made`: of `buffers`."""
     x, qkv, y, inner, logits = (made[name] for name in ("x", "qkv", "y", "inner", "logits"))

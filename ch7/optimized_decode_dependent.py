@@ -38,18 +38,27 @@ def inputs(
     return model.drawn(hidden, layers, heads, kv_heads, width, inner, vocabulary, context, dtype, device)
 
 
-def setup(token, position, cache_k, cache_v, w_qkv, w_out, w_gate_up, w_head, **weights):
+def setup(token, position, cache_k, cache_v, w_cos, w_sin, **weights):
     kept = {"kept_token": token.clone(), "kept_position": position.clone(), "graph": torch.cuda.CUDAGraph()}
-    made = decode_kernels.buffers(cache_k, w_qkv, w_out, w_gate_up, w_head)
-    some = {"w_qkv": w_qkv, "w_out": w_out, "w_gate_up": w_gate_up, "w_head": w_head}
-    arguments = made, model.EPS, token.is_cuda, kept["kept_token"], kept["kept_position"], cache_k, cache_v
-    decode_kernels.step(*arguments, **some, **weights)  # compiles
+    made = decode_kernels.buffers(cache_k, **weights)
+    arguments = (
+        made,
+        model.EPS,
+        token.is_cuda,
+        kept["kept_token"],
+        kept["kept_position"],
+        cache_k,
+        cache_v,
+        w_cos,
+        w_sin,
+    )
+    decode_kernels.step(*arguments, **weights)  # compiles
     with torch.cuda.graph(kept["graph"]):
-        decode_kernels.step(*arguments, **some, **weights)
+        decode_kernels.step(*arguments, **weights)
     return {**kept, "made": made}
 
 
-def run(token, position, cache_k, cache_v, kept_token, kept_position, graph, made, **weights):
+def run(token, position, cache_k, cache_v, w_cos, w_sin, kept_token, kept_position, graph, made, **weights):
     kept_token.copy_(token)
     kept_position.copy_(position)
     graph.replay()

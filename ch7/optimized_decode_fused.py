@@ -35,22 +35,21 @@ def inputs(
     return model.drawn(hidden, layers, heads, kv_heads, width, inner, vocabulary, context, dtype, device)
 
 
-def setup(token, position, cache_k, cache_v, w_qkv, w_out, w_gate_up, w_head, **weights):
+def setup(token, position, cache_k, cache_v, w_cos, w_sin, **weights):
     kept = {"kept_token": token.clone(), "kept_position": position.clone(), "graph": None}
-    made = decode_kernels.buffers(cache_k, w_qkv, w_out, w_gate_up, w_head)
-    some = {"w_qkv": w_qkv, "w_out": w_out, "w_gate_up": w_gate_up, "w_head": w_head}
-    arguments = made, model.EPS, False, kept["kept_token"], kept["kept_position"], cache_k, cache_v
+    made = decode_kernels.buffers(cache_k, **weights)
+    arguments = made, model.EPS, False, kept["kept_token"], kept["kept_position"], cache_k, cache_v, w_cos, w_sin
     if token.is_cuda:
-        decode_kernels.step(*arguments, **some, **weights)  # compiles
+        decode_kernels.step(*arguments, **weights)  # compiles
         kept["graph"] = torch.cuda.CUDAGraph()
         with torch.cuda.graph(kept["graph"]):
-            decode_kernels.step(*arguments, **some, **weights)
+            decode_kernels.step(*arguments, **weights)
     return {**kept, "made": made}
 
 
-def run(token, position, cache_k, cache_v, kept_token, kept_position, graph, made, **weights):
+def run(token, position, cache_k, cache_v, w_cos, w_sin, kept_token, kept_position, graph, made, **weights):
     if graph is None:  # in Triton's interpreter
-        return decode_kernels.step(made, model.EPS, False, token, position, cache_k, cache_v, **weights)
+        return decode_kernels.step(made, model.EPS, False, token, position, cache_k, cache_v, w_cos, w_sin, **weights)
     kept_token.copy_(token)
     kept_position.copy_(position)
     graph.replay()

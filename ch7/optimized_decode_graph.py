@@ -40,9 +40,9 @@ def forward(token, position, cache_k, cache_v, w_cos, w_sin, **weights):
     return model.step(attend, token, w_cos[position], w_sin[position], cache_k.shape[3], **weights)
 
 
-def setup(token, position, cache_k, cache_v, **weights):
+def setup(token, position, cache_k, cache_v, w_cos, w_sin, **weights):
     kept = {"kept_token": token.clone(), "kept_position": position.clone()}
-    arguments = kept["kept_token"], kept["kept_position"], cache_k, cache_v
+    arguments = kept["kept_token"], kept["kept_position"], cache_k, cache_v, w_cos, w_sin
     forward(*arguments, **weights)  # loads the kernels: that may not happen during a capture
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -50,7 +50,7 @@ def setup(token, position, cache_k, cache_v, **weights):
     return {**kept, "graph": graph, "logits": logits}
 
 
-def run(token, position, cache_k, cache_v, kept_token, kept_position, graph, logits, **weights):
+def run(token, position, cache_k, cache_v, w_cos, w_sin, kept_token, kept_position, graph, logits, **weights):
     kept_token.copy_(token)  # the graph reads these addresses, and those of the cache and the weights
     kept_position.copy_(position)
     graph.replay()

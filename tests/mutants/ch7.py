@@ -9,7 +9,7 @@ MUTANTS = {
                "cache_v[layer].index_copy_(1, (position - 1).clamp(min=0),", of="static"),
         Mutant("the angle is the first position's", "w_cos[position], w_sin[position]", "w_cos[:1], w_sin[:1]",
                of="static"),
-        Mutant("the norm's mean counts the tile's lanes", "tl.sum(x * x, 0) / K", "tl.sum(x * x, 0) / KP",
+        Mutant("the norm's mean counts the tile's lanes", "/ K + EPS)  # applied", "/ KP + EPS)  # applied",
                of="fused", file="decode_kernels.py"),
         Mutant("shares are not scaled to one maximum", "share = tl.exp(top - tl.max(top, 1)[:, None])",
                "share = tl.exp(top)", of="fused", file="decode_kernels.py"),
