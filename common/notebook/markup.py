@@ -86,11 +86,8 @@ def tell_stops() -> None:
             text = ["This run has not come to the end. It stopped at the cell", cell, str(sys.last_value)]
             said, code, why = map(escape, text)
             html = f'<div style="{CARD.format(YELLOW)}">{said} <code>{code}</code><div>{why}</div></div>'
-            kernel.send_response(
-                kernel.iopub_socket,
-                "display_data",
-                {"data": Coloured(" ".join(text), html)._repr_mimebundle_(), "metadata": {}},
-            )
+            output = {"data": Coloured(" ".join(text), html)._repr_mimebundle_(), "metadata": {}}
+            kernel.send_response(kernel.iopub_socket, "display_data", output)
         refuse(stream, message, identities)
 
     kernel._send_abort_reply = tell

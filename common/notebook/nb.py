@@ -25,4 +25,3 @@ from common.stats import Estimate, estimate, verdict
 from common.traffic import count, traced
 from common.xray.occupancy import MACHINES, WARP
 from common.xray.picture import xray
-from common.xray.sass import dissect
