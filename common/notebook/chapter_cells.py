@@ -92,7 +92,8 @@ class Chapter:
         """One pair's result of `here_or_recorded`; a line says of which machine it is. None if there is none."""
         record = self.here_or_recorded([name], size, measure)
         pairs = record.pairs if record else []
-        print(f"{name}, {size}: {origin(record)}" if record and pairs else f"no figures of {name} at size {size}")
+        missing = f"no figures of {name} at size {size}: nothing is recorded of its present code"
+        print(f"{name}, {size}: {origin(record)}" if record and pairs else missing)
         return next(iter(pairs), None)
 
     def sweep(self, name: str) -> Figure | Markdown:
