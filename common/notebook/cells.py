@@ -20,8 +20,6 @@ from common.record.result import PairResult, Record, Row
 from common.show import tables
 from common.show.layout import markdown, markdown_table
 
-COLUMNS = tables.HEADINGS[:5]  # from the verdict to the share of the limit
-
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
     """The rows under their headings; without rows, a line that says so."""
@@ -101,5 +99,5 @@ def row_of(pair: PairResult, label: str = "optimized", versus: str = "baseline")
 def show(record: Record) -> Markdown:
     """A record's table under its origin, then the remarks on its rows."""
     remarks = [f"- {text}" for text in tables.by_cause(record.pairs)]
-    shown = markdown(COLUMNS, tables.table(record.pairs))
+    shown = markdown(tables.HEADINGS[:5], tables.table(record.pairs))  # from the verdict to the share of the limit
     return Markdown("\n".join([f"*{tables.origin(record)}*", "", shown, "", *remarks]))

@@ -179,7 +179,7 @@ def show_another(chapter: str) -> dict[str, float]:
     ratios: dict[str, float] = {}
     for _, predicted, pairs in second_gpu_page.predictions({}):
         if of_chapter := [pair for pair in pairs if pair.prediction.chapter == chapter]:
-            display(Markdown(second_gpu_page.page(predicted, pairs, chapter).rstrip()))
+            display(Markdown(second_gpu_page.page(predicted, pairs, chapter).rstrip().replace("->", "→")))
             ratios = ratios or {" ".join(pair.cells()[:2]): pair.measured_ratio for pair in of_chapter}
     if not ratios:
         print("no machine that was predicted has been measured since")

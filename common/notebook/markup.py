@@ -19,6 +19,8 @@ FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: a notebook runs for its out
 GREEN, RED, YELLOW, GREY = "46, 160, 67", "248, 81, 73", "210, 153, 34", "127, 127, 127"
 TINTS = {"+": GREEN, "-": RED, "@": GREY}
 PRE = "margin: 0; overflow-x: auto; white-space: pre; line-height: 1.4"
+# A page's own rule breaks a long line anywhere, in the middle of a word, too
+WHOLE_WORDS = "<style>.jp-OutputArea pre { word-break: normal !important; overflow-wrap: anywhere }</style>"
 CARD = "border-left: 4px solid rgb({0}); background: rgba({0}, 0.12); padding: 6px 12px; margin: 4px 0"
 RIGHT, OPEN = ("right", "your range", "within"), ("nothing is scored", "the measurement is unsure")
 

@@ -88,5 +88,5 @@ def _bar(axes: Any, span: Span, row: int, scale: float, is_numbered: bool) -> No
     look: Any = {"color": SERIES[row], "hatch": HATCHES[row % len(HATCHES)], "edgecolor": "white", "linewidth": 0.8}
     axes.barh(row, width, left=left, height=0.7, **look)
     if is_numbered:
-        box: Any = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-        axes.text(left + width / 2, row, span.number, ha="center", va="center", fontsize=7, color="black", bbox=box)
+        box: Any = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        axes.text(left + width / 2, row, span.number, ha="center", va="center", fontsize=8, color="black", bbox=box)

@@ -150,8 +150,7 @@ class _Text(str):
 
 def _prefix(facts: Mapping[str, Any]) -> str:
     """Whose answer or call it was, on which rank, and where an answer was found wrong."""
-    whose = f"{facts['whose']}: " if "whose" in facts else ""
-    whose = whose.replace("baseline: ", "the baseline: ")
+    whose = f"{facts['whose']}: ".replace("baseline: ", "the baseline: ") if "whose" in facts else ""
     alone = "alone: " if facts.get("alone") else ""
     rank = f"rank {facts['rank']}: " if "rank" in facts else ""
     path = f"{facts['path']}: " if facts.get("path") else ""
