@@ -29,5 +29,5 @@ def announce() -> None:
     """Show it to a reader, who is told of stops, too; a run whose outputs are kept is not. Raises OtherCheckout."""
     line = check(Path.cwd())
     if has_reader():
-        display(Coloured(line, f"<pre>{escape(line)}</pre>{WHOLE_WORDS}"))
+        display(Coloured(line, f"<small>{escape(line)}</small>{WHOLE_WORDS}"))
         tell_stops()
