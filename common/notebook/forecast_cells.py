@@ -46,7 +46,7 @@ def predict(name: str, pair: str = "", again: Sequence[str] = (), **answers: Any
         forecasts = ", ".join(f"{key} = {naive[key]}" for key in missing)
         print(f"No reader answered here. The naive forecaster says: {forecasts}")
     elif missing:
-        way = f"replace None by your answer ({', '.join(missing)}), then run that cell and all below it."
+        way = f"replace None by your answer ({', '.join(missing)}), then run the cell and all below it."
         raise questions.NoPrediction(f"Your prediction first; until then the run stops: {way}")
     values = {key: questions.value(key, answer, naive.get(key)) for key, answer in answers.items()}
     for key in values.keys() - missing:
