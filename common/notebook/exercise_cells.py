@@ -40,7 +40,8 @@ def show(name: str) -> Markdown:
     what = f"({exercise.kind}, about {exercise.reader_minutes} minutes). {exercise.objective} {exercise.read_first}"
     here = f"**To work here**, run `nb.learn.edit({name!r})`: a cell below gets this start. Change it, and run it."
     own = f"Run `nb.learn.check({name!r})` alone in a cell: it makes your file `{path(exercise.work)}`, and grades it"
-    parts = [f"**Exercise {name}: {exercise.title}** {what}", exercise.spec.strip(), "\n".join(questions)]
+    parts = [f"**Exercise {name}: {exercise.title}** {what}", exercise.spec.strip()]
+    parts += filter(None, ["\n".join(questions), exercise.speed_asked])
     parts += [f"[The start](../{path(exercise.start)}):", f"```python\n{_start_text(exercise)}\n```", here]
     parts += ["<details><summary>In an editor or a terminal</summary>", f"{own} from then on.", TERMINAL, "</details>"]
     return Markdown("\n\n".join(parts))
