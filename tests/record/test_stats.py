@@ -413,7 +413,7 @@ def test_where_the_device_waited_the_next_samples_hide_more():
     one = Candidate("optimized", ModuleType("version"), lambda: torch.zeros(1))
     job = SimpleNamespace(device="cpu", reports_turns=False, info={"kind": "cuda"}, seed=0)
     stage = Stage(Bench(job, Progress(print), candidates=(one,)))
-    inputs = SimpleNamespace(by_label={"optimized": {}})
+    inputs = SimpleNamespace(by_label={"optimized": {}}, prepare=lambda label: {})
     planned, clock = Plan(6, 6, {"optimized": CallTiming(1e-3, 1e-4)}), SimpleNamespace(sample=sample)
     for _ in range(6):
         states = {"optimized": WarmUp({}, 0.0)}
