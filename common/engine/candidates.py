@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, clone, merge_numbers, private_views, tensors, to_float64
+from common.checks.arrays import Tree, clone, copy_into, merge_numbers, private_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE_RANK, Ranks
 from common.isolation.worker import one_line
@@ -70,12 +70,15 @@ class Candidate:
     def run_setup(self, inputs: dict[str, Any], weights_from: dict[str, Any]) -> dict[str, Any]:
         """The result of `setup` on private copies of inputs that `run` will not see, except for the weights.
 
+        Caches are the arrays that `run` will see, with other contents.
         Raises ContractError if that is no dict of its own names, or if `run` does not take the inputs and it.
         """
         state: dict[str, Any] = {}
         if self.setup:
-            private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
-            state = call_function(self.module, "setup", {**private, **private_views(weights(weights_from))})
+            private = clone({name: value for name, value in inputs.items() if not name.startswith(("w_", "cache"))})
+            same = weights(weights_from) | caches(weights_from)
+            with _holding(caches(weights_from), inputs):
+                state = call_function(self.module, "setup", {**private, **private_views(same)})
             if shared_names := ", ".join(inputs.keys() & state.keys()):
                 problem = f"`setup` returns {shared_names}, as `inputs` does: give it another name"
                 raise _contract_error(self.module, problem)
@@ -84,8 +87,9 @@ class Candidate:
         return state
 
     def bind(self, inputs: dict[str, Any], state: dict[str, Any]) -> partial:
-        """A call ready to be timed, on views of its own."""
-        return partial(self.run, **private_views(inputs), **state)
+        """A call ready to be timed, on views of its own. What it leaves in caches is a part of its answer."""
+        run = partial(_run_with_caches, self.run) if caches(inputs) else self.run
+        return partial(run, **private_views(inputs), **state)
 
 
 def _kernel_module(value: Any) -> str:
@@ -190,6 +194,26 @@ def weights(tree: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in tree.items() if name.startswith("w_")}
 
 
+def caches(tree: dict[str, Any]) -> dict[str, Any]:
+    """The inputs that a call may read and write, as the keys and values that a decoder has seen."""
+    return {name: value for name, value in tree.items() if name.startswith("cache")}
+
+
+def _run_with_caches(run: Callable[..., Any], /, **arguments: Any) -> dict[str, Any]:
+    return {"answer": run(**arguments), **caches(arguments)}
+
+
+@contextmanager
+def _holding(held: dict[str, Any], inputs: dict[str, Any]) -> Iterator[None]:
+    """Inside, these caches hold what those of other inputs do."""
+    backup = clone(held)
+    copy_into(held, caches(inputs))
+    try:
+        yield
+    finally:
+        copy_into(held, backup)
+
+
 def reference_rows(baseline: Version) -> int | None:
     """The number of leading rows that the pair's reference answer covers; None for all."""
     return REFERENCE_ROWS if "rows" in baseline.functions.get("reference", ()) else None
@@ -206,7 +230,9 @@ def reference_answer(
     if not hasattr(baseline.module, "reference"):
         return _run_in_float64(baseline, inputs, setup_inputs)
     exact = to_float64(ranks.gather(inputs) if ranks.count > 1 else inputs)
-    expected = call_function(baseline.module, "reference", {**exact, "rows": rows} if rows else exact)
+    held = clone(caches(exact))
+    expected = call_function(baseline.module, "reference", {**exact, **held} | ({"rows": rows} if rows else {}))
+    expected = {"answer": expected, **held} if held else expected
     if ranks.count > 1:
         if not isinstance(expected, list) or len(expected) != ranks.count:
             text = f"must return a list of {ranks.count}: each rank's answer"

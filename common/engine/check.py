@@ -232,10 +232,10 @@ def _judge_versions(
 
 def _make_reference(stage: Stage, inputs: InputSet, other: InputSet) -> Reference:
     """The reference answer and the baseline's. Their errors are raised: no version has to accept what they refuse."""
-    baseline, arguments = stage.candidates[0], inputs.by_label["baseline"]
+    baseline, arguments = stage.candidates[0], inputs.prepare("baseline")
     rows = reference_rows(stage.job.pair.baseline)
     expected = reference_answer(baseline, rows, arguments, other.base, stage.ranks)
-    guards.poison_outputs(arguments)
+    inputs.prepare("baseline")
     out = baseline.bind(arguments, baseline.run_setup(other.base, arguments))()
     answer = Answer.from_call(
         out, merge_numbers(clone(out)), arguments, same_layout=True, with_gradients=baseline.has_gradients

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from common.checks import arrays, guards, stress
-from common.engine.candidates import Candidate, Disqualified, call_function, weights
+from common.engine.candidates import Candidate, Disqualified, caches, call_function, weights
 from common.machine.device import cupy_on
 from common.record.outcome import Cause, Finding
 
@@ -131,16 +131,27 @@ class InputSet:
         for tree in self.trees:
             tree.update(arrays.with_values(inputs_proper(tree), self.pristine))
 
+    def prepare(self, label: str) -> dict[str, Any]:
+        """A candidate's inputs for its next call: outputs hold no earlier answer, caches what was drawn."""
+        tree = self.by_label[label]
+        guards.poison_outputs(tree)
+        arrays.copy_into(caches(tree), caches(self.pristine))
+        return tree
+
     def violation(self) -> tuple[str, list[str]] | None:
         """(The changed input, the labels of candidates that had it); None if nothing changed."""
         for tree in self.trees:
-            if path := guards.changed_input(read_only_inputs(tree), {**self.pristine, **self.pristine_weights}):
+            if path := guards.changed_input(read_only_inputs(tree), self._unchanged):
                 return path, [label for label, label_tree in self.by_label.items() if label_tree is tree]
         return None
 
     def restore(self) -> None:
         for tree in self.trees:
-            arrays.copy_into(read_only_inputs(tree), {**self.pristine, **self.pristine_weights})
+            arrays.copy_into(read_only_inputs(tree), self._unchanged)
+
+    @property
+    def _unchanged(self) -> dict[str, Any]:
+        return {**read_only_inputs(self.pristine), **self.pristine_weights}
 
 
 def _is_mixable(t: torch.Tensor) -> bool:
@@ -176,9 +187,9 @@ def harvest_grads(inputs: dict[str, Any]) -> dict[str, torch.Tensor]:
 
 
 def read_only_inputs(tree: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in tree.items() if not name.startswith("out")}
+    return {name: value for name, value in tree.items() if not name.startswith(("out", "cache"))}
 
 
 def inputs_proper(tree: dict[str, Any]) -> dict[str, Any]:
-    """The inputs without weights and outputs: they change from call to call and must not be written."""
+    """The inputs without weights and outputs: they change from call to call."""
     return {name: value for name, value in tree.items() if not name.startswith(("w_", "out"))}

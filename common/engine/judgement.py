@@ -40,7 +40,7 @@ def fresh_answer(
     arguments = inputs.by_label[candidate.label]
 
     def action(condition: Condition) -> Answer:
-        guards.poison_outputs(arguments)
+        inputs.prepare(candidate.label)
         if candidate.is_library and candidate.label not in stage.first_s:
             stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
         begin = now()
@@ -57,7 +57,7 @@ def fresh_answer(
         answer = Answer.from_call(out, copy, arguments, same_layout, stage.candidates[0].has_gradients)
         guards.poison_answer(out, arguments)
         if condition.is_filled and candidate.setup:
-            guards.poison_outputs(arguments)
+            inputs.prepare(candidate.label)
             problem = compare_elements(merge_numbers(call()), copy, candidate.precision, candidate.custom)
             stage.disqualify(candidate.label, problem and problem.with_facts(where=Where.AGAIN.value))
             harvest_grads(arguments)
@@ -103,6 +103,7 @@ def _unfinished_work(answer: Answer, base: Answer, is_library: bool) -> Finding 
 def expected_answer(stage: Stage, inputs: InputSet, other: InputSet) -> tuple[Tree, int | None]:
     """(The reference answer on these inputs, its leading rows.) An invalid reference disqualifies the baseline."""
     expected, rows = None, reference_rows(stage.job.pair.baseline)
+    inputs.prepare("baseline")
     with stage.memory_check(stage.job.size):
         expected = reference_answer(stage.candidates[0], rows, inputs.base, other.base, stage.ranks)
     return expected, rows

@@ -165,9 +165,7 @@ def take_sample(
     calls_after = _calls_after(stage, timing.calls)
     sample_sets = stage.rng.sample([inputs for inputs in sets if inputs is not compared_set], timing.calls - 1)
     sample_sets.insert(len(sample_sets) - calls_after, compared_set)
-    call_arguments = [inputs.by_label[candidate.label] for inputs in sample_sets]
-    for inputs in call_arguments:
-        guards.poison_outputs(inputs)
+    call_arguments = [inputs.prepare(candidate.label) for inputs in sample_sets]
     calls: list[Call] = [candidate.bind(inputs, state) for inputs in call_arguments]
 
     def copy_answer(outputs: Tree) -> Tree:

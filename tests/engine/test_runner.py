@@ -149,7 +149,8 @@ MATRIX = "return {'x': torch.randn(n, 320, device=device)}"
 def test_rounding_where_equal_rows_cancel_is_no_error(optimized, verdict, run):
     """Of an expanded array the right answer is 0, and the baseline's is exact: half of twice a value is the value."""
     form = {"arguments": "x", "inputs": MATRIX, "sizes": {"check": {"n": 2}, "default": {"n": 2}}}
-    assert row_of(run(version(optimized, **form), version(CENTER, **form), check_only=True), "double").verdict == verdict
+    record = run(version(optimized, **form), version(CENTER, **form), check_only=True)
+    assert row_of(record, "double").verdict == verdict
 
 
 def test_a_kernel_is_not_timed_in_the_interpreter(run):

@@ -87,6 +87,7 @@ GUARDS = {
     "engine.untimed_checks:check_calls": Guard(no_dict, ("compiles_python",), timed=True),
     "checks.poisoned_memory:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
     "checks.guards:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
+    "engine.candidates:caches": Guard(no_dict, ("leaves_a_row_of_the_cache_out",)),
     "checks.guards:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
     "checks.guards:changed_input": Guard(nothing, ("changes_weight",)),
     "engine.judgement:blame": Guard(false, ("changes_inputs_later",), timed=True),

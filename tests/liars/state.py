@@ -239,7 +239,13 @@ CHANGES_INPUTS = {
 
 OUT = 'return {"x": torch.randn(n, device=device), "out": torch.zeros(n, device=device)}'
 INTO_OUT = {"baseline": "return torch.mul(x, 2, out=out)", "arguments": "x, out", "inputs": OUT}
+CACHE = 'return {"x": torch.randn(n, device=device), "cache_k": torch.randn(3, n, device=device)}'
+INTO_CACHE = {"baseline": "cache_k[0] = x\nreturn cache_k.sum(0)", "arguments": "x, cache_k", "inputs": CACHE}
 UNWRITTEN = {
+    "leaves_a_row_of_the_cache_out": Case(
+        (11, 19), "cache_k: element", "return x + cache_k[1:].sum(0)",
+        "cache_k[0] = x\nreturn x + cache_k[1:].sum(0)", **INTO_CACHE,
+    ),
     "a_view": Case((11,), "returns memory of its input `x`", "return x", "return x + 0", baseline="return x.clone()"),
     "a_view_of_an_array": alone(
         (11,), "returns memory of its input `x`", "return x[:]", "return x + 0", "return x.copy()", inputs=ARRAY,
