@@ -111,17 +111,18 @@ def expected_answer(stage: Stage, inputs: InputSet, other: InputSet) -> tuple[Tr
 
 def judge_all(
     stage: Stage, inputs: InputSet, other: InputSet, where: Facts, libraries: bool = True, only_filled: bool = False
-) -> Findings:
+) -> tuple[Findings, Tree | None]:
     """Judge every candidate against the reference, then with uninitialized memory filled. `libraries`: also these.
 
-    `only_filled`: all are called only with memory filled. Returns label -> wrong answers that would have passed.
+    `only_filled`: all are called only with memory filled. Returns label -> wrong answers that would have passed; and
+    the baseline's answer, None if it raised.
     """
     conditions = (FILLED,) if only_filled else (FEW, FILLED)
     with stage.progress.spending("verify"):
         expected, rows = expected_answer(stage, inputs, other)
         base = fresh_answer(stage, stage.candidates[0], inputs, other, condition=conditions[0])
         if base is None:
-            return {}
+            return {}, None
         near = rounding_neighbours(stage, inputs.by_label["baseline"], other, lambda: base.tree)
         reference = Reference(expected, rows, base, inputs.base, near)
         for condition in conditions:
@@ -130,7 +131,7 @@ def judge_all(
                 is_called = candidate.label == "baseline" and condition is conditions[0]
                 answer = base if is_called else fresh_answer(stage, candidate, inputs, other, base, condition)
                 judge_answer(stage, candidate, answer, reference, facts)
-        return blind_spots(stage, reference, inputs, other, libraries)
+        return blind_spots(stage, reference, inputs, other, libraries), base.tree
 
 
 def blind_spots(stage: Stage, reference: Reference, inputs: InputSet, other: InputSet, libraries: bool) -> Findings:
