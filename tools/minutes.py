@@ -18,7 +18,7 @@ STATED = re.compile(r"(?<=Allow )\d+")  # in the first cell of a notebook
 SECTION = re.compile(r"^## (\d*)", re.MULTILINE)
 Stop = tuple[str, tuple[int, ...], tuple[str, ...]]  # a notebook, its sections, exercises
 TWO_HOURS: tuple[Stop, ...] = (
-    ("ch0_triton", (1, 2, 3, 4), ("ch0/stride",)),
+    ("ch0_triton", (1, 2, 3, 4), ("ch0/stride", "ch0/row_max")),
     ("ch1_performance_basics", (1, 3, 5), ("ch1/coalesce",)),
 )
 

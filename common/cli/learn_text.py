@@ -51,6 +51,8 @@ def print_exercise(exercise: Exercise, file: str) -> None:
     for question in exercise.questions:
         if not question.endswith(": "):  # where only the specification tells what is asked
             print_wrapped(f"  {question}", console, "    ")
+    if exercise.speed_asked:
+        print_wrapped(exercise.speed_asked, console)
     if exercise.read:
         console.print()
         print_wrapped(exercise.read_first, console)

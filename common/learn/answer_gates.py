@@ -19,8 +19,11 @@ In exercise.toml a table for each answer, under the name that the reader's file 
 import ast
 import inspect
 import re
+import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -46,7 +49,10 @@ CASES = {"mutant": False, "honest": True}
 
 def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
     """One for each answer. In a process of its own: the file is the reader's."""
-    judge, stages = {"count": _counts, "referee": _cases}.get(exercise.kind, _constants), [""]
+    if exercise.kind == "referee":
+        yield from _referee(exercise, path)
+        return
+    judge, stages = {"count": _counts}.get(exercise.kind, _constants), [""]
     hear = lambda stage, _: stages.append(f"{stage}: ")  # noqa: E731
     try:
         results = worker.call(judge, exercise, path, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
@@ -181,20 +187,59 @@ def _sends(
     return sends_of
 
 
-def _cases(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:
-    """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant."""
-    torch.set_num_threads(1)  # arrays are small, and on a busy machine threads wait for each other
-    reader, results = load(path), Gates()
-    if not inspect.isfunction(getattr(reader, "is_honest", None)):
+def _referee(exercise: Exercise, path: Path) -> Gates:
+    """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant.
+
+    The reader's process knows no case by its name, its docstring or its place: these stay here.
+    """
+    files = {file.stem: file for file in sorted((exercise.folder / "cases").glob("*.py"))}
+    cases, stages = {stem: CASES[kind] for stem in files if (kind := stem.split("_")[0]) in CASES}, [""]
+    with TemporaryDirectory(prefix="exercise-") as folder:
+        stem_of = _hidden_copies(files, [*cases], Path(folder))
+        hear = lambda stage, _: stages.append(f"{stem_of[stage]}: ")  # noqa: E731
+        copies = [Path(folder) / f"{name}.py" for name in stem_of]
+        try:
+            told = worker.call(_judge, path, copies, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
+        except worker.ChildFailed as death:
+            return [Gate("referee", False, f"{stages[-1]}{death}")]
+    if not told:
         return [Gate("referee", False, "the file has no function `is_honest`")]
-    for file in sorted((exercise.folder / "cases").glob("*.py")):
-        kind = file.stem.split("_")[0]
-        if kind in CASES:
-            parent(file.stem, 0.0)
-            case = load(file)
-            is_passed = bool(reader.is_honest(case.run))
-            summary = (case.__doc__ or "").splitlines()[0]
-            if is_passed is not CASES[kind]:
-                return [Gate(kind, False, f"{'passes' if is_passed else 'is refused'}, though it {summary}")]
-            results.append(Gate(kind, True, f"{file.stem}: {'passes' if is_passed else 'refused'}"))
-    return [Gate("referee", True, f"{len(results)} benchmarks judged rightly")]
+    for stem, answer in sorted((stem_of[name], answer) for name, answer in told.items()):
+        if isinstance(answer, str):
+            return [Gate("referee", False, f"{stem}: {answer}")]
+        if answer is not cases[stem]:
+            what = f"{'passes' if answer else 'is refused'}, though it {_summary(files[stem])}"
+            return [Gate(stem.split("_")[0], False, what)]
+    return [Gate("referee", True, f"{len(cases)} benchmarks judged rightly")]
+
+
+def _summary(case: Path) -> str:
+    return (ast.get_docstring(ast.parse(case.read_bytes())) or "").partition("\n")[0]
+
+
+def _hidden_copies(files: dict[str, Path], cases: list[str], folder: Path) -> dict[str, str]:
+    """Copies the cases without their docstrings, and what they import: new name -> old name, in an order drawn anew."""
+    stem_of = {f"case_{secrets.token_hex(4)}": stem for stem in secrets.SystemRandom().sample(cases, len(cases))}
+    for name, stem in stem_of.items():
+        tree = ast.parse(files[stem].read_bytes())
+        tree.body = tree.body[ast.get_docstring(tree) is not None :]
+        (folder / f"{name}.py").write_text(ast.unparse(tree), encoding="utf-8")
+    for stem in files.keys() - cases:
+        shutil.copy(files[stem], folder)
+    return stem_of
+
+
+def _judge(path: Path, cases: list[Path], parent: worker.ParentPipe) -> dict[str, bool | str]:
+    """By the name of a case, whether the reader's `is_honest` passes it, or what it raises; empty if there is none."""
+    torch.set_num_threads(1)  # arrays are small, and on a busy machine threads wait for each other
+    is_honest, answers = getattr(load(path), "is_honest", None), dict[str, bool | str]()
+    if not inspect.isfunction(is_honest):
+        return {}
+    for case in cases:
+        parent(case.stem, 0.0)
+        run = load(case).run
+        try:
+            answers[case.stem] = bool(is_honest(run))
+        except Exception as error:  # noqa: BLE001 (the file is the reader's)
+            answers[case.stem] = worker.one_line(error)
+    return answers

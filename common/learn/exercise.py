@@ -21,6 +21,7 @@ KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 # The names of gates: of a kernel, of a judge of benchmarks. Other answers' gates have the answers' names
 KERNEL_RESULTS, REFEREE_RESULTS = {"right", "traffic", "code", "sent", "speed"}, {"referee", "mutant", "honest"}
 HINTS = 3
+SLOWER = 1.2  # the most times the solution's time that a kernel may take on a GPU, unless its gate `speed` says more
 READERS = 1.9  # times the author's minutes: in chapters 0, 1 and 3 readers took 12 hours for 6.4
 Number = int | float  # a gate of 1 stays 1 in a message
 READ = re.compile(r"(section \d+|sections \d+ to \d+)( of ch\d\w?)?|pair \w+( \w+)*")
@@ -46,6 +47,7 @@ class Gates(TypedDict, total=False):
     spills: Number
     spills_at: dict[str, Number]
     load_bits: Number
+    narrow: dict[str, int]
     speed: Number
     limit: Number
     collectives: Number
@@ -131,6 +133,17 @@ class Exercise:
     def read_first(self) -> str:
         """A line that names what to read, with the chapter whose notebook it is in; empty if nothing is named."""
         return f"Read first, in {self.chapter}: {'; '.join(self.read)}." if self.read else ""
+
+    @property
+    def slower(self) -> Number:
+        """The most times the solution's time that a kernel may take."""
+        return self.gates.get("speed", SLOWER)
+
+    @property
+    def speed_asked(self) -> str:
+        """A sentence that names the limit of the speed, which no specification names; empty if no kernel is asked."""
+        asked = f"On a GPU your kernel may take at most {self.slower:g} times as long as the course's solution."
+        return asked if self.kind in KERNELS else ""
 
     @property
     def questions(self) -> list[str]:

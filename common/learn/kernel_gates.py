@@ -21,6 +21,7 @@ from common.learn.failure_text import HARD, WrongAnswer, sentence, wrong_answer
 from common.learn.gate import Gate
 from common.learn.kernel_lint import python_words
 from common.learn.memcheck import NOTHING, MemcheckResult, memcheck
+from common.learn.narrow_integers import wrapped_answer
 from common.machine.device import has_gpu
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover
@@ -33,7 +34,6 @@ from common.show.words import text, word
 
 GIVEN = ("inputs", "reference", "cost")  # functions that the reader leaves as they are
 DEADLINE_S = 60.0  # without a word: each size is one
-SLOWER = 1.2  # the most times the solution's time
 STAR = 1.02  # times as fast as the solution
 
 
@@ -55,11 +55,21 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
         if memory.fatal:
             yield Gate("right", False, _with_words(memory.fatal, pair))
             return
-        yield _right(pair, folder, path, memory)
+        yield _narrow(exercise, pair, _right(pair, folder, path, memory))
         yield from traffic_gates.traffic(exercise.gates, pair)
         for gate in traffic_gates.code(exercise.gates, pair):
             yield replace(gate, text=in_file(gate.text, pair.variants[0].path))
         yield from _speed(exercise, pair)
+
+
+def _narrow(exercise: Exercise, pair: Pair, right: Gate) -> Gate:
+    """A gate that has passed, unless offsets that wrap around make the answer wrong."""
+    bits = exercise.gates.get("narrow", {})
+    if not right.passed or not bits:
+        return right
+    if unknown := [size for size in bits if size not in pair.sizes]:
+        return Gate("right", False, f"narrow: there is no size {unknown[0]}")
+    return Gate("right", False, problem) if (problem := wrapped_answer(pair, bits)) else right
 
 
 def _multi_process_gates(exercise: Exercise, pair: Pair, folder: Path, path: Path) -> Iterator[Gate]:
@@ -211,10 +221,11 @@ def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
         passed, is_unsure = False if row.verdict in FAILED else None, row.verdict != Verdict.SKIPPED
         yield Gate("speed", passed, says, is_unsure=is_unsure)
         return
-    low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)
+    low, high, least = *row.interval, 1 / exercise.slower
     arm = result.arms[row.variant]
     message = f"{digits(row.ratio)}x of the solution's speed [{digits(low)}, {digits(high)}], {seconds(arm.median_s)}"
     message += f", {arm.of_limit:.0%} of this machine's limit" if arm.of_limit else ""
+    message += f"; at least {digits(least)}x passes" * (low < least)
     yield Gate("speed", low >= least or (False if high < least else None), message, is_unsure=low < least <= high)
     share = exercise.gates.get("limit")
     near = share is not None and arm.of_limit is not None and arm.of_limit >= share

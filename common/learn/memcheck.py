@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -85,12 +85,17 @@ def _memcheck(pair: Pair, report: worker.Report) -> MemcheckResult:
 
 
 def _run(pair: Pair, size: str) -> str:
-    """Why no program runs at all; empty if one does. Raises Outside, below Triton's own error."""
-    from common.traffic.triton_hooks import Builder, interpreter_hooks  # imports triton
-
+    """Why no program runs at all; empty if one does. Raises OutOfBounds, below Triton's own error."""
     oracle, variant = (load(version.path) for version in pair.versions)
     torch.manual_seed(0)
-    inputs = oracle.inputs(**pair.sizes[size], device="cpu")
+    _, grids, programs = run_in_bounds(variant, oracle.inputs(**pair.sizes[size], device="cpu"))
+    return f"the grid is {grids[0]}: no program was launched" if grids and not programs else ""
+
+
+def run_in_bounds(variant: ModuleType, inputs: dict[str, Any]) -> tuple[Any, list[str], int]:
+    """A version's answer, its grids, and how many programs ran. Raises OutOfBounds, below Triton's own error."""
+    from common.traffic.triton_hooks import Builder, interpreter_hooks  # imports triton
+
     inputs |= {name: with_margins(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     grids: list[str] = []
 
@@ -101,8 +106,8 @@ def _run(pair: Pair, size: str) -> str:
     own_set, meter = Builder.set_grid_dim, _BoundsMeter(inputs, made := _TensorsWithMargins())
     with made, filled_memory(), interpreter_hooks(meter), patch.object(Builder, "set_grid_dim", set_grid_dim):
         state = variant.setup(**inputs) if hasattr(variant, "setup") else {}
-        variant.run(**inputs, **state)
-    return f"the grid is {grids[0]}: no program was launched" if grids and not meter.programs else ""
+        answer = variant.run(**inputs, **state)
+    return answer, grids, meter.programs
 
 
 class _TensorsWithMargins(CreatedTensors):
@@ -129,7 +134,7 @@ class _BoundsMeter(Meter):
         self.programs += 1
 
     def access(self, addresses: Addresses, mask: Mask, size: int, kind: str, tma: bool = False) -> None:
-        """Raises Outside."""
+        """Raises OutOfBounds."""
         active = addresses[mask]
         tensors = [*self._inputs.values(), *self._made.tensors]
         if not active.size or _holds(tensors, int(active.min()), int(active.max()) + size):

@@ -13,7 +13,7 @@ from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair
 from common.show.formats import digits
 from common.traffic.data import SECTOR, Kernel, Traffic
-from common.traffic.meter import unique_sectors
+from common.traffic.meter import SHARE, unique_sectors
 from common.traffic.versions import VersionTraffic, count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
@@ -84,10 +84,10 @@ def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: G
         why = "the task needs one after the other, not all in one"
         return Gate("traffic", False, f"{_launches(traffic)}, where {wanted['least_launches']} are asked for: {why}")
     busiest = max(traffic.kernels, key=lambda of: of.read_sectors + of.written_sectors, default=Kernel("no kernel"))
-    if busiest.working < wanted.get("programs", 0):  # programs that do nothing are there, and do not share the work
+    if busiest.working < wanted.get("programs", 0):  # others have next to nothing to do
         text = f"{busiest.programs:g} program{'s' * (busiest.programs != 1)} ({busiest.name})"
         if busiest.working < busiest.programs:
-            text += f", of which {busiest.working:g} load or store"
+            text += f", of which {busiest.working:g} share the work ({SHARE:.0%} or more of what one moves on average)"
         why = "a program runs on one SM, and the others have nothing to do. How can more programs share the work?"
         return Gate("traffic", False, f"{text}, where at least {wanted['programs']} pass: {why}")
     if not variant.unit > 0:

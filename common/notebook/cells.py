@@ -19,9 +19,6 @@ from common.pairs.source import UNHASHED, omitted_statements
 from common.record.result import PairResult, Record, Row
 from common.show import tables
 from common.show.layout import markdown, markdown_table
-from common.show.tables import origin
-
-COLUMNS = tables.HEADINGS[:5]  # from the verdict to the share of the limit
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
@@ -35,9 +32,8 @@ def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -
 
     `versus`: a label; by default the one that the variant's VERSUS names, otherwise the baseline's.
     """
-    versions = {version.label: version for version in pair.versions}
-    new = versions[label]
-    old = versions[versus or new.versus or "baseline"]
+    new = pair.version(label)
+    old = pair.version(versus or new.versus or "baseline")
     names = old.path.name, new.path.name
     return diff(difflib.unified_diff(_lesson(old, new), _lesson(new, old), *names, n=2, lineterm=""))
 
@@ -103,5 +99,5 @@ def row_of(pair: PairResult, label: str = "optimized", versus: str = "baseline")
 def show(record: Record) -> Markdown:
     """A record's table under its origin, then the remarks on its rows."""
     remarks = [f"- {text}" for text in tables.by_cause(record.pairs)]
-    shown = markdown(COLUMNS, tables.table(record.pairs))
-    return Markdown("\n".join([f"*{origin(record)}*", "", shown, "", *remarks]))
+    shown = markdown(tables.HEADINGS[:5], tables.table(record.pairs))  # from the verdict to the share of the limit
+    return Markdown("\n".join([f"*{tables.origin(record)}*", "", shown, "", *remarks]))

@@ -1,7 +1,6 @@
 """A chapter's pairs in its notebook: measured here, or as recorded on a GPU; their machine code and traffic."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -17,8 +16,8 @@ from common.record.record_file import combine_records
 from common.record.result import PairResult, Record
 from common.record.store import added_variants, chapter_records, current_filter, recorded_sizes
 from common.show import plot, second_gpu_page
-from common.traffic import Traffic
-from common.traffic import traffic_tables as traffic_tables
+from common.show.tables import origin
+from common.traffic import Traffic, traffic_tables
 from common.traffic.versions import count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
@@ -40,19 +39,18 @@ class Chapter:
 
         Pairs that have changed since, or have a version that was not timed, are left out. None without a record.
         """
-        with _note_problems() as problems:
-            every_device = chapter_records(self.name, class_of(size), problems=problems)
-            records = [record for _, record in on_one_gpu(every_device)]
-        record = combine_records(records)
-        return record and self._only(
-            record, lambda pair: size in (pair.size, class_of(pair.size)) and self._is_whole(pair)
-        )
 
-    def _is_whole(self, result: PairResult) -> bool:
-        return result.name in self.pairs and not added_variants(self.pairs[result.name], result)
+        def is_asked(result: PairResult) -> bool:
+            return size in (result.size, class_of(result.size)) and not added_variants(self.pairs[result.name], result)
+
+        problems: Problems = {}
+        every_device = chapter_records(self.name, class_of(size), problems=problems)
+        _print_problems(problems)
+        record = combine_records([record for _, record in on_one_gpu(every_device)])
+        return record and self._only(record, is_asked)
 
     def _only(self, record: Record, wanted: Callable[[PairResult], bool]) -> Record:
-        """The wanted results of a record that are unchanged since."""
+        """The results of a record that are unchanged since, and wanted."""
         is_current = current_filter([*self.pairs.values()])
         return replace(record, pairs=[pair for pair in record.pairs if is_current(pair) and wanted(pair)])
 
@@ -83,38 +81,49 @@ class Chapter:
             display(Markdown("**Measured here**" if measured else "**Recorded, not measured here**"), show(record))
         if missing := [name for name in names if name not in {pair.name for pair in pairs}]:
             at_size = "" if size == "default" else f" at size {size}"
-            why = "nothing is recorded of its present code"
-            why = why if has_gpu() else f"there is no GPU here, and {why}"
+            why = "there is no GPU here, and " * (not has_gpu()) + "nothing is recorded of its present code"
             print(f"no figures of {', '.join(missing)}{at_size}: {'it has no such size' if measured else why}")
         believed = [pair for pair in pairs if any(row.ratio for row in pair.rows)]
         self.results.update({(pair.name, pair.size): pair for pair in believed})
         is_class = size != "default" and "/" not in size
         return {f"{pair.name} {pair.size}" if is_class else pair.name: pair for pair in believed}
 
+    def result(self, name: str, size: str = "default", measure: bool = True) -> PairResult | None:
+        """One pair's result of `here_or_recorded`; a line says of which machine it is. None if there is none."""
+        record = self.here_or_recorded([name], size, measure)
+        pairs = record.pairs if record else []
+        missing = f"no figures of {name} at size {size}: nothing is recorded of its present code"
+        print(f"{name}, {size}: {origin(record)}" if record and pairs else missing)
+        return next(iter(pairs), None)
+
     def sweep(self, name: str) -> Figure | Markdown:
         """A pair over all sizes in a GPU's records; a line that says so without a record of its present code.
 
         As `benchmark.py --size all --plot`: the speedups of each size, and the shares of the limit.
         """
-        with _note_problems() as problems:
-            there = recorded_sizes(self.name, problems=problems)
+        problems: Problems = {}
+        there = recorded_sizes(self.name, problems=problems)
+        _print_problems(problems)
         parts = [self._only(record, lambda pair: pair.name == name) for _, record in there]
         record = combine_records([record for record in parts if record.pairs])
         return plot.sweep(record) if record else Markdown("*No figure: nothing is recorded at several sizes.*")
 
     def kernels(self, name: str, size: str = "default", label: str = "optimized", arch: str = "") -> list[Anatomy]:
-        """The kernels of one version, compiled at this size for the notebook's GPU or another architecture."""
+        """The kernels of one version, compiled at this size for the notebook's GPU or another architecture.
+
+        If there are none, the reason is printed.
+        """
         key = (name, size, label, arch or gpu().arch)
         if key not in self.compiled:
-            self.compiled[key] = kernels_of(self.pairs[name], *key[1:])
+            picture = _picture(self.pairs[name], *key[1:])
+            if picture.reason:
+                print(f"{name}, {size}, {label}: {picture.reason}")
+            self.compiled[key] = list(picture.kernels)
         return self.compiled[key]
 
 
-@contextmanager
-def _note_problems() -> Iterator[Problems]:
-    """Inside, bad files are noted; at the end they are printed."""
-    problems: Problems = {}
-    yield problems
+def _print_problems(problems: Problems) -> None:
+    """Says which files are bad."""
     for text in problems.values():
         print(f"recorded, but not shown: {text}")
 
@@ -124,14 +133,10 @@ def chapter(number: int) -> Chapter:
     return Chapter(f"ch{number}", {pair.name: pair for pair in discover(ROOT / f"ch{number}")})
 
 
-def show_xray(pair: Pair, archs: Sequence[str] = ("sm_90",), labels: Sequence[str] | None = None) -> Markdown:
-    """A pair's kernels as machine code: a table for each architecture, and the differences in words.
-
-    `labels`: the variants to compare with the baseline; None for all.
-    """
-    variants = tuple(version for version in pair.variants if labels is None or version.label in labels)
+def show_xray(pair: Pair, archs: Sequence[str] = ("sm_90",)) -> Markdown:
+    """A pair's kernels as machine code: a table for each architecture, and the differences in words."""
     lines = []
-    for architecture, pictures in by_architecture(xray(replace(pair, variants=variants), archs)).items():
+    for architecture, pictures in by_architecture(xray(pair, archs)).items():
         heading, *body = rows(pictures)
         lines += [f"**{pair.name}**, compiled for {architecture} ({MACHINES[architecture].name})", ""]
         lines += [table(heading, body).data, ""] if body else []
@@ -146,17 +151,8 @@ def show_code(pair: Pair, label: str = "optimized", arch: str = "sm_90") -> Mark
     return Markdown("\n".join(["```", *(lines or [f"{label}: {picture.reason}"]), "```"]))
 
 
-def kernels_of(pair: Pair, size: str, label: str, arch: str) -> list[Anatomy]:
-    """The kernels of one version; if there are none, the reason is printed."""
-    picture = _picture(pair, size, label, arch)
-    if picture.reason:
-        print(f"{pair.name}, {size}, {label}: {picture.reason}")
-    return list(picture.kernels)
-
-
 def _picture(pair: Pair, size: str, label: str, arch: str) -> Picture:
-    (version,) = [version for version in pair.versions if version.label == label]
-    (picture,) = xray(replace(pair, baseline=version, variants=()), [arch], size)
+    (picture,) = xray(replace(pair, baseline=pair.version(label), variants=()), [arch], size)
     return picture
 
 
@@ -183,7 +179,7 @@ def show_another(chapter: str) -> dict[str, float]:
     ratios: dict[str, float] = {}
     for _, predicted, pairs in second_gpu_page.predictions({}):
         if of_chapter := [pair for pair in pairs if pair.prediction.chapter == chapter]:
-            display(Markdown(second_gpu_page.page(predicted, pairs, chapter).rstrip()))
+            display(Markdown(second_gpu_page.page(predicted, pairs, chapter).rstrip().replace("->", "→")))
             ratios = ratios or {" ".join(pair.cells()[:2]): pair.measured_ratio for pair in of_chapter}
     if not ratios:
         print("no machine that was predicted has been measured since")

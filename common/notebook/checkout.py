@@ -1,8 +1,11 @@
 """Which checkout a notebook's `common` is of: two clones may share an environment, which imports one of them only."""
 
+from html import escape
 from pathlib import Path
 
-from common.notebook.markup import has_reader, tell_stops
+from IPython.display import display
+
+from common.notebook.markup import WHOLE_WORDS, Coloured, has_reader, tell_stops
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 
@@ -23,8 +26,8 @@ def check(folder: Path) -> str:
 
 
 def announce() -> None:
-    """Print it to a reader, who is told of stops, too; a run whose outputs are kept is not. Raises OtherCheckout."""
+    """Show it to a reader, who is told of stops, too; a run whose outputs are kept is not. Raises OtherCheckout."""
     line = check(Path.cwd())
     if has_reader():
-        print(line)
+        display(Coloured(line, f"<small>{escape(line)}</small>{WHOLE_WORDS}"))
         tell_stops()

@@ -1,5 +1,6 @@
 """Exercises in a notebook: what one asks, and a grade for the reader's file or cell, with a picture of its traffic."""
 
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,10 @@ def show(name: str) -> Markdown:
     exercise = find(name)
     path, questions = submission.course_path, [f"- {text.removesuffix(': ')}" for text in exercise.questions]
     what = f"({exercise.kind}, about {exercise.reader_minutes} minutes). {exercise.objective} {exercise.read_first}"
-    here = (
-        f"**To work here**, run `nb.learn.edit({name!r})`: a cell below gets this start. Change the cell, and run it."
-    )
+    here = f"**To work here**, run `nb.learn.edit({name!r})`: a cell below gets this start. Change it, and run it."
     own = f"Run `nb.learn.check({name!r})` alone in a cell: it makes your file `{path(exercise.work)}`, and grades it"
-    parts = [f"**Exercise {name}: {exercise.title}** {what}", exercise.spec.strip(), "\n".join(questions)]
+    parts = [f"**Exercise {name}: {exercise.title}** {what}", exercise.spec.strip()]
+    parts += filter(None, ["\n".join(questions), exercise.speed_asked])
     parts += [f"[The start](../{path(exercise.start)}):", f"```python\n{_start_text(exercise)}\n```", here]
     parts += ["<details><summary>In an editor or a terminal</summary>", f"{own} from then on.", TERMINAL, "</details>"]
     return Markdown("\n\n".join(parts))
@@ -90,17 +90,14 @@ def run_start(name: str, order: str = "", races: bool = False) -> str:
     if not find_spec("triton"):
         return "not run here: Triton exists for Linux only"
     exercise = find(name)
-    with as_pair(exercise, exercise.start) as folder:
-        (pair,) = discover(folder)
-        text: str = worker.call(_run_start, pair, order, races, environment=INTERPRETED, deadline_s=60.0)
-    return text
+    return str(_interpret(_run_start, exercise, exercise.start, order, races))
 
 
-def _run_start(pair: Pair, order: str, races: bool, report: Report) -> str:
+def _run_start(pair: Pair, size: str, order: str, races: bool, report: Report) -> str:
     start = load(pair.variants[0].path)
     interpreter_watch.enforce()
     torch.manual_seed(0)
-    inputs = start.inputs(**pair.sizes[pair.check_sizes[0]], device="cpu")
+    inputs = start.inputs(**pair.sizes[size], device="cpu")
     try:
         with filled_memory(), watched(order, races=races):
             return f"{start.run(**inputs).flatten()[0]:.6g}"
@@ -124,25 +121,21 @@ def _draw(grade: Grade) -> None:
     """Of a kernel: elements of its answer that no program writes, or the sectors of its most wasteful access."""
     if grade.exercise.kind not in KERNELS:
         return
-    reached = {gate.name for gate in grade.gates}
-    if "traffic" in reached:
-        if (lanes := _interpret(_worst_access, grade.exercise, grade.file)) is not None:
-            size, *addresses = lanes.tolist()
-            name = "the access of your kernel that uses least of its sectors"
-            display(lanes_to_sectors({name: np.array(addresses, np.uint64)}, size))
-    elif (drawn := _interpret(_writers, grade.exercise, grade.file)) is not None and (drawn == NOT_TOUCHED).any():
-        display(programs_to_tiles({"your answer: white elements are never written": drawn}))
+    with suppress(worker.ChildFailed):  # the grade has said why: without all accesses there is no picture
+        if any(gate.name == "traffic" for gate in grade.gates):
+            if (lanes := _interpret(_worst_access, grade.exercise, grade.file)) is not None:
+                size, *addresses = lanes.tolist()
+                name = "the access of your kernel that uses least of its sectors"
+                display(lanes_to_sectors({name: np.array(addresses, np.uint64)}, size))
+        elif (drawn := _interpret(_writers, grade.exercise, grade.file)) is not None and (drawn == NOT_TOUCHED).any():
+            display(programs_to_tiles({"your answer: white elements are never written": drawn}))
 
 
-def _interpret(function: Any, exercise: Exercise, path: Path) -> Drawn:
-    """What a function sees of the file's accesses at the first check size, in a process of its own."""
+def _interpret(function: Any, exercise: Exercise, path: Path, *more: Any) -> Any:
+    """What a function finds of the file at the first check size, in a process of its own with Triton's interpreter."""
     with as_pair(exercise, path) as folder:
         (pair,) = discover(folder)
-        try:
-            picture: Drawn = worker.call(function, pair, pair.check_sizes[0], environment=INTERPRETED, deadline_s=60.0)
-        except worker.ChildFailed:  # the grade has said why: without all accesses there is no picture
-            return None
-    return picture
+        return worker.call(function, pair, pair.check_sizes[0], *more, environment=INTERPRETED, deadline_s=60.0)
 
 
 def _writers(pair: Pair, size: str, report: Report) -> Drawn:
@@ -150,14 +143,9 @@ def _writers(pair: Pair, size: str, report: Report) -> Drawn:
     _, answers, trace = diagnosis.run_traced(pair, size)
     answer, _ = answers[0]
     try:
-        return tile_map(trace.accesses, answer if answer.dim() > 1 else answer.view(1, -1), columns=_columns(answer))
+        return tile_map(trace.accesses, answer, columns=0 if answer.dim() > 1 else min(64, answer.numel()))
     except ValueError:
         return None
-
-
-def _columns(answer: Any) -> int:
-    """A vector is cut into rows."""
-    return int(answer.shape[-1]) if answer.dim() > 1 else min(64, answer.numel())
 
 
 def _worst_access(pair: Pair, size: str, report: Report) -> Drawn:

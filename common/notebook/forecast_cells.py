@@ -10,7 +10,6 @@ from typing import Any
 from common.learn import forecast_score
 from common.notebook import questions
 from common.notebook.markup import FORECASTER
-from common.notebook.questions import NoPrediction
 from common.pairs.pair import ROOT
 from common.record.outcome import Verdict
 from common.record.result import Row
@@ -47,8 +46,8 @@ def predict(name: str, pair: str = "", again: Sequence[str] = (), **answers: Any
         forecasts = ", ".join(f"{key} = {naive[key]}" for key in missing)
         print(f"No reader answered here. The naive forecaster says: {forecasts}")
     elif missing:
-        way = f"In this cell, replace None by your answer ({', '.join(missing)}). Then run it, and all cells below."
-        raise NoPrediction(f"Your prediction first; the run stops here. {way}")
+        way = f"replace None by your answer ({', '.join(missing)}), then run the cell and all below it."
+        raise questions.NoPrediction(f"Your prediction first; until then the run stops: {way}")
     values = {key: questions.value(key, answer, naive.get(key)) for key, answer in answers.items()}
     for key in values.keys() - missing:
         values[key].asked = questions.question(name, key, pair, naive.get(key))
@@ -64,11 +63,11 @@ def _off(prediction: float, figure: float, is_count: bool = False) -> str:
     return forecast_score.off(low if figure < low else high, figure, is_count and float(figure).is_integer())
 
 
-def _ends(prediction: float) -> tuple[float, float]:
+def _ends(prediction: Any) -> tuple[Any, Any]:
     return getattr(prediction, "ends", None) or (prediction, prediction)
 
 
-def _answer_text(prediction: float, written: Any) -> str:
+def _answer_text(prediction: float | str, written: Any) -> str:
     low, high = map(written, _ends(prediction))
     revised = " (revised)" * getattr(prediction, "revised", False)
     return (f"{low} to {high}" if low != high else str(low)) + revised
@@ -84,8 +83,8 @@ def compared(prediction: float | str, figure: float | str, unit: str = "", how: 
         return f"you said {prediction}: the measurement is unsure, so nothing is scored"
     questions.keep_figure(prediction, figure)
     if isinstance(prediction, str) or isinstance(figure, str):
-        revised = " (revised)" * getattr(prediction, "revised", False)
-        return f"you said {prediction}{revised}: " + ("right" if prediction == figure else f"it is {figure}")
+        judged = "right" if prediction == figure else f"it is {figure}"
+        return f"you said {_answer_text(prediction, str)}: {judged}"
     answer = _answer_text(prediction, "{:,.10g}".format)
     judged = _off(prediction, figure, is_count=how == "counted")
     return f"you said {answer} {unit}".rstrip() + f", {how} {figure:,.10g}: {judged}"
@@ -129,13 +128,12 @@ def _nearest_explanation(prediction: float, measured: float, terms: Mapping[str,
         text = " and ".join(f"{name} ({digits(terms[name])}x)" for name in names)
         return text + ", which miss it alike" * (len(names) > 1)
 
-    yours, (best, *others) = nearest(prediction), nearest(measured)
-    left = measured / terms[best]
-    parts = [f"nearest to the measured speedup: {listed([best, *others])}"]
-    if yours != [best, *others]:
-        parts.append(f"nearest to yours: {listed(yours)}")
-    text = "; ".join(parts)
-    gives = f"The nearest explanation gives {digits(terms[best])}x"
+    yours, found = nearest(prediction), nearest(measured)
+    best = terms[found[0]]
+    left = measured / best
+    text = f"nearest to the measured speedup: {listed(found)}"
+    text += f"; nearest to yours: {listed(yours)}" * (yours != found)
+    gives = f"The nearest explanation gives {digits(best)}x"
     if left > NEAR:
         return f"{text}\n{gives}; a factor of {digits(left)} is still missing."
     return f"{text}\n{gives}, {digits(1 / left)} times too much." if left < 1 / NEAR else text

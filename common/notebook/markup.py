@@ -19,6 +19,8 @@ FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: a notebook runs for its out
 GREEN, RED, YELLOW, GREY = "46, 160, 67", "248, 81, 73", "210, 153, 34", "127, 127, 127"
 TINTS = {"+": GREEN, "-": RED, "@": GREY}
 PRE = "margin: 0; overflow-x: auto; white-space: pre; line-height: 1.4"
+# A page's own rule breaks a long line anywhere, in the middle of a word, too
+WHOLE_WORDS = "<style>.jp-OutputArea pre { word-break: normal !important; overflow-wrap: anywhere }</style>"
 CARD = "border-left: 4px solid rgb({0}); background: rgba({0}, 0.12); padding: 6px 12px; margin: 4px 0"
 RIGHT, OPEN = ("right", "your range", "within"), ("nothing is scored", "the measurement is unsure")
 
@@ -86,11 +88,8 @@ def tell_stops() -> None:
             text = ["This run has not come to the end. It stopped at the cell", cell, str(sys.last_value)]
             said, code, why = map(escape, text)
             html = f'<div style="{CARD.format(YELLOW)}">{said} <code>{code}</code><div>{why}</div></div>'
-            kernel.send_response(
-                kernel.iopub_socket,
-                "display_data",
-                {"data": Coloured(" ".join(text), html)._repr_mimebundle_(), "metadata": {}},
-            )
+            output = {"data": Coloured(" ".join(text), html)._repr_mimebundle_(), "metadata": {}}
+            kernel.send_response(kernel.iopub_socket, "display_data", output)
         refuse(stream, message, identities)
 
     kernel._send_abort_reply = tell

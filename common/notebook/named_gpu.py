@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any
 
 from common.hardware import sheet as sheets
-from common.hardware.sheet import Sheet
 from common.machine.device import datasheet, default_device, has_gpu
 from common.show.formats import bandwidth, binary, tflops
 from common.show.tables import origin
@@ -18,7 +17,7 @@ ASSUMED = "H200: the datasheet's rates, with assumed caches and latencies"
 class Gpu:
     """A GPU's rates per second. `l1_bytes`: of one SM; `l1_read`: of all SMs together."""
 
-    sheet: Sheet | None  # None: nothing was measured
+    sheet: sheets.Sheet | None  # None: nothing was measured
     source: str
     limits: dict[str, Any]  # as in a record
     arch: str = "sm_90"

@@ -15,7 +15,7 @@ from common.notebook.forecast_cells import against, compared, predict
 from common.notebook.kernel_check import check_kernel, compiled, need_triton
 from common.notebook.markup import card, end
 from common.notebook.named_gpu import gpu
-from common.pairs.pair import ROOT, discover, load
+from common.pairs.pair import ROOT, discover, load, short
 from common.show import heatmap, plot
 from common.show.formats import bandwidth, binary, digits, seconds, tflops
 from common.show.summary import fastest_library
@@ -25,4 +25,3 @@ from common.stats import Estimate, estimate, verdict
 from common.traffic import count, traced
 from common.xray.occupancy import MACHINES, WARP
 from common.xray.picture import xray
-from common.xray.sass import dissect

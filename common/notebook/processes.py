@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -21,8 +20,9 @@ from common.engine.ranks import GROUP_TIMEOUT, Ranks
 from common.isolation import worker
 from common.isolation.rank_launcher import RankPipe, launch
 from common.machine.device import use_device
-from common.notebook.cells import table
-from common.pairs.pair import Pair, load
+from common.notebook.cells import ready, table
+from common.pairs.contract import Version
+from common.pairs.pair import Pair
 from common.pairs.user_error import UserError
 
 DEADLINE_S = 40.0  # of a cell's processes, without a sign of progress
@@ -66,9 +66,8 @@ def _parts(function: Any) -> Parts:
 
 def _outer(code: CodeType) -> set[str]:
     """Names in a function's code that are not its own: globals and attributes."""
-    return set(code.co_names).union(
-        *(_outer(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    )
+    inner = [_outer(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def _lead(parts: Parts, name: str, ranks: int, parent: worker.ParentPipe) -> Any:
@@ -105,19 +104,17 @@ class Sends:
 def count_sent(pair: Pair, size: str = "check", ranks: int = 2) -> dict[str, list[Sends]]:
     """Label -> [rank] what a call sends with so many processes: counted on this CPU, without the other processes."""
     arguments, places = pair.sizes[size], range(ranks)
-    return {one.label: [_sends(one.path, arguments, rank, ranks) for rank in places] for one in pair.versions}
+    return {one.label: [_sends(one, arguments, rank, ranks) for rank in places] for one in pair.versions}
 
 
-def _sends(path: Path, size: dict[str, Any], rank: int, ranks: int) -> Sends:
+def _sends(version: Version, size: dict[str, Any], rank: int, ranks: int) -> Sends:
     """Of one process, in a group whose other processes do not exist. Nothing travels, so its answer is wrong."""
     dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=ranks)
     try:
-        version = load(path)
-        inputs = version.inputs(**size, rank=rank, ranks=ranks, device="cpu")
-        made = version.setup(**inputs) if hasattr(version, "setup") else {}
+        call = ready(version, {**size, "rank": rank, "ranks": ranks})
         with CommCounter() as sent, warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # operators that torch will rename
-            version.run(**inputs, **made)
+            call()
     finally:
         dist.destroy_process_group()
     return Sends(dict(sent.calls), sent.total)
@@ -144,6 +141,5 @@ def _call_list(sends: Sends) -> str:
 
 
 def _most(by_rank: list[Sends]) -> str:
-    amounts = [sends.bytes for sends in by_rank]
-    most = max(amounts)
-    return f"{'at most ' * (min(amounts) < most)}{most:,} bytes"
+    amounts = sorted(sends.bytes for sends in by_rank)
+    return f"{'at most ' * (amounts[0] < amounts[-1])}{amounts[-1]:,} bytes"

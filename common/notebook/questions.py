@@ -32,11 +32,10 @@ class Question:
     naive: Any
 
 
-class Whole(int):
-    """A whole number that was predicted. Cells compute with it as with any other.
+class _Prediction:
+    """`ends`: of a range, whose middle the number is. `asked`: None if the naive forecaster answered.
 
-    `ends`: of a range, whose middle the number is. `asked`: None if the naive forecaster answered. `revised`: another
-    answer was given before it.
+    `revised`: another answer was given before it.
     """
 
     asked: Question | None = None
@@ -44,20 +43,16 @@ class Whole(int):
     ends: tuple[float, float] | None = None
 
 
-class Number(float):
+class Whole(_Prediction, int):
+    """A whole number that was predicted. Cells compute with it as with any other."""
+
+
+class Number(_Prediction, float):
     """As Whole, with a fraction."""
 
-    asked: Question | None = None
-    revised: bool = False
-    ends: tuple[float, float] | None = None
 
-
-class Word(str):
+class Word(_Prediction, str):
     """A word that was predicted, or True or False as words: nothing can inherit from bool."""
-
-    asked: Question | None = None
-    revised: bool = False
-    ends: None = None
 
 
 Answer = Whole | Number | Word

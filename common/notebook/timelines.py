@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from common.show.formats import seconds
+from common.show.formats import UNITS, seconds
 from common.show.plot import SERIES, new_figure
 
 HATCHES = ("", "//", "--")  # lines: dots are thousands of curves in an SVG
@@ -69,15 +69,15 @@ def timelines(panels: Mapping[str, Sequence[Span]], lanes: Sequence[str] = STAGE
     height = 0.6 + len(panels) * (0.75 + 0.3 * len(lanes))
     figure, rows = new_figure(9.0, height, len(panels), 1, sharex=True)
     longest = max(map(length_s, panels.values()))
-    scale, unit = next(((s, u) for s, u in ((1, "s"), (1e3, "ms"), (1e6, "us")) if s * longest >= 1), (1e9, "ns"))
+    unit = next((unit for unit, scale in UNITS.items() if longest >= scale), "ns")
     for axes, (name, spans) in zip(rows[:, 0], panels.items(), strict=True):
         for span in spans:
-            _bar(axes, span, lanes.index(span.lane), scale, len({span.number for span in spans}) <= SHOWN)
+            _bar(axes, span, lanes.index(span.lane), 1 / UNITS[unit], len({span.number for span in spans}) <= SHOWN)
         busy = {lane: sum(span.end_s - span.start_s for span in spans if span.lane == lane) for lane in lanes}
         shares = ", ".join(f"{lane} busy {time / length_s(spans):.0%}" for lane, time in busy.items())
         axes.set_title(f"{name}: {seconds(length_s(spans))} ({shares})", fontsize=9, loc="left")
         axes.set_yticks(range(len(lanes)), lanes, fontsize=8)
-        axes.set(xlim=(0, 1.02 * scale * longest), ylim=(len(lanes) - 0.5, -0.5))
+        axes.set(xlim=(0, 1.02 * longest / UNITS[unit]), ylim=(len(lanes) - 0.5, -0.5))
         axes.grid(axis="x", alpha=0.2)
     rows[-1, 0].set_xlabel(f"time ({unit})")
     return figure
@@ -88,5 +88,5 @@ def _bar(axes: Any, span: Span, row: int, scale: float, is_numbered: bool) -> No
     look: Any = {"color": SERIES[row], "hatch": HATCHES[row % len(HATCHES)], "edgecolor": "white", "linewidth": 0.8}
     axes.barh(row, width, left=left, height=0.7, **look)
     if is_numbered:
-        box: Any = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-        axes.text(left + width / 2, row, span.number, ha="center", va="center", fontsize=7, color="black", bbox=box)
+        box: Any = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        axes.text(left + width / 2, row, span.number, ha="center", va="center", fontsize=8, color="black", bbox=box)

@@ -56,6 +56,9 @@ class Pair:
     def versions(self) -> tuple[Version, ...]:
         return (self.baseline, *self.variants)
 
+    def version(self, label: str) -> Version:
+        return next(version for version in self.versions if version.label == label)
+
     @property
     def ranks(self) -> int:
         """The fewest processes that it needs; with more than one they form a group of torch.distributed."""

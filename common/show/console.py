@@ -63,12 +63,12 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
     columns = (what, BarColumn(BAR_WIDTH), TimeElapsedColumn(), TimeRemainingColumn(compact=True), TextColumn("left"))
     with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task = bar.add_task("")
-        yield (
-            lambda what, completed, out_of=total, line="": bar.update(
-                task, description=_escape(what), completed=completed, total=out_of
-            ),
-            console,
-        )
+
+        def move(what: str, completed: float, out_of: float = total, line: str = "") -> None:
+            text = escape(printable(what))  # brackets are no markup, control characters are written out
+            bar.update(task, description=text, completed=completed, total=out_of)
+
+        yield move, console
 
 
 @contextmanager
@@ -90,11 +90,6 @@ def measurement_progress(pairs: int) -> Iterator[tuple[Any, Any]]:
             tell(f"{pair.name} {size}: {stage}", len(started) - 1 + fraction, total, line)
 
         yield show_stage, note_load
-
-
-def _escape(text: str) -> str:
-    """The text with its brackets escaped (they are no markup) and its control characters written out."""
-    return escape(printable(text))
 
 
 def title(record: Record) -> str:
@@ -136,9 +131,7 @@ def remarks(record: Record, old: GpuResults, measured_pairs: Sequence[Pair]) -> 
     if stale := [name_with_size(pair) for pair in pairs if old.is_stale(pair)]:
         texts.append(f"changed since recorded on {old.device}: {', '.join(stale)}")
     waiting = {pair.name for pair in pairs if old.result_for(pair) and any(row.verdict in WAITING for row in pair.rows)}
-    texts += _without_gpu(
-        [pair for pair in measured_pairs if pair.name in waiting]
-    )  # of the course: found by their names
+    texts += _without_gpu([pair for pair in measured_pairs if pair.name in waiting])  # of the course
     voided = [f"{name_with_size(pair)} ({pair.voided_rounds})" for pair in pairs if pair.voided_rounds]
     texts += [f"rounds voided for thermal or hardware slowdown: {', '.join(voided)}"] if voided else []
     for load in dict.fromkeys(load for pair in pairs for load in pair.neighbours):

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}  # of seconds
+
 
 def digits(value: float) -> str:
     """A value with three significant digits, never as a power of ten."""
@@ -14,9 +16,8 @@ def four_digits(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
-    unit, scale = next((entry for entry in units if value >= 0.9995 * entry[1]), units[-1])
-    return f"{digits(value / scale)} {unit}"
+    unit = next((unit for unit, scale in UNITS.items() if value >= 0.9995 * scale), "ns")
+    return f"{digits(value / UNITS[unit])} {unit}"
 
 
 def binary(value: float) -> str:

@@ -95,10 +95,8 @@ def _ratios(grid: Grid, label: str) -> tuple[dict[Place, tuple[float, str]], str
 
 
 def _memory(pair: PairResult, label: str, other: str) -> float | None:
-    arm, other_arm = pair.arms.get(label), pair.arms.get(other)
-    if not (arm and other_arm and arm.peak_bytes is not None and other_arm.peak_bytes):
-        return None
-    return arm.peak_bytes / other_arm.peak_bytes
+    own, others = (getattr(pair.arms.get(which), "peak_bytes", None) for which in (label, other))
+    return own / others if own is not None and others else None
 
 
 def _draw_map(axes: Any, grid: Grid, cells: Mapping[Place, float | None], title: str, colors: str, text: Any) -> None:

@@ -103,9 +103,7 @@ def markdown(headings: Sequence[str], entries: Sequence[Entry]) -> str:
     """The same entries as a table in Markdown, with all columns that have cells; empty without entries."""
     shown = _filled_headings(headings, entries)
     names = [f"**{entry.name}**" if entry.is_title else f"{entry.parent} {entry.name}".strip() for entry in entries]
-    rows = [
-        [name, *(entry.cells.get(heading, "") for heading in shown)] for name, entry in zip(names, entries, strict=True)
-    ]
+    rows = zip(names, *(_cells(heading, entries) for heading in shown), strict=True)
     return markdown_table(["pair and version", *shown], rows) if entries else ""
 
 

@@ -83,10 +83,8 @@ def _is_of_chapter(chapter: str, parts: re.Match[str], size: str) -> bool:
     """Whether the chapter, as it is now, has what a title names."""
     for pair in discover(ROOT / chapter):
         if pair.name == parts["pair"] and size in pair.timed_sizes:
-            names = [(short(version.label), version.versus) for version in pair.variants]
-            labels = {label for label, _ in names} | {
-                f"{label} vs {short(versus)}" for label, versus in names if versus
-            }
+            labels = {f"{short(one.label)} vs {short(one.versus)}" for one in pair.variants if one.versus}
+            labels |= {short(version.label) for version in pair.variants}
             fields = {**dict.fromkeys(labels, FIELDS), "baseline": OF_BASELINE}
             return parts["field"] in fields.get(parts["variant"], ())
     return False

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from common.record import files, result, store
+from common.show import tables
 from common.show.formats import digits
 from common.show.layout import markdown_table
 from common.show.pages import page as make_page
-from common.show.tables import ratio as ratio_of
-from common.show.tables import variant
 
 Key = tuple[str, str, str, str]  # chapter, name, variant, versus
 SCHEMA = 1
@@ -77,8 +76,8 @@ class ComparedRow:
         row = self.prediction
         shares = " -> ".join(f"{row.explained[which]:.0%}" for which in ("versus", "variant"))
         off = " -> ".join(f"{self.seconds[which] / row.seconds[which]:.2f}" for which in ("versus", "variant"))
-        ratios = [f"{digits(ratio)}x" for ratio in (row.recorded, row.predicted)]
-        return [row.name, variant(self.measured), *ratios, ratio_of(self.measured), f"{self.factor:.2f}", shares, off]
+        ratios = [*(f"{digits(ratio)}x" for ratio in (row.recorded, row.predicted)), tables.ratio(self.measured)]
+        return [row.name, tables.variant(self.measured), *ratios, f"{self.factor:.2f}", shares, off]
 
 
 def compare_rows(predicted: PredictedRows, folder: Path) -> list[ComparedRow]:
@@ -129,7 +128,7 @@ def page(predicted: PredictedRows, rows: Sequence[ComparedRow], chapter: str = "
 
     `chapter`: for its notebook, with the rows of this one only.
     """
-    environment, first = predicted.environment, predicted.environment["machine"]
+    first = predicted.environment["machine"]
     moved = [row for row in rows if abs(np.log(row.prediction.predicted / row.prediction.recorded)) > np.log(1.05)]
     by_chapter: dict[str, list[list[str]]] = {}
     for row in rows:
@@ -138,9 +137,6 @@ def page(predicted: PredictedRows, rows: Sequence[ComparedRow], chapter: str = "
     worst = sorted(rows, key=lambda row: -abs(np.log(row.factor)))[:WORST]
     return make_page(
         "common/show/templates/predicted.md.jinja",
-        name=environment["device"]["name"],
-        first=first,
-        environment=environment,
         chapter=chapter,
         predicted=predicted,
         rows=rows,

@@ -9,7 +9,6 @@ from common.show.layout import Entry
 from common.show.tables import name_with_size
 
 HEADINGS = ("n", "mean", "sd", "min", "max", "max err", "RMS err", "peak", "host")
-UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def stats_entries(record: Record) -> list[Entry]:
@@ -39,16 +38,16 @@ def _entries(pair: PairResult, is_cpu: bool) -> list[Entry]:
     arms = {label: arm for label, arm in pair.arms.items() if label != CONTROL}
     unit = formats.seconds(min(arm.median_s for arm in arms.values())).split()[1]  # of the smallest: all stand in it
     is_seen = not is_cpu or any(arm.peak_bytes for arm in arms.values())
-    names = {label: short(label).replace("yardstick", "ceiling") for label in arms}  # in readers' words
-    lines = [Entry(names[label], _cells(arm, unit, is_seen)) for label, arm in arms.items()]
+    # a yardstick is a ceiling, in readers' words
+    lines = [Entry(short(one).replace("yardstick", "ceiling"), _cells(arms[one], unit, is_seen)) for one in arms]
     return [Entry(f"{name_with_size(pair)}, in {unit}", is_title=True), *lines]
 
 
 def _cells(arm: Arm, unit: str, is_seen: bool) -> dict[str, str]:
     """The cells by HEADINGS, of what is known. Times in this unit. `is_seen`: whether the pair's memory is."""
-    samples = np.concatenate(arm.seconds) / UNITS[unit]
+    samples = np.concatenate(arm.seconds) / formats.UNITS[unit]
     times = {"mean": samples.mean(), "min": samples.min(), "max": samples.max()}
-    times |= {"host": arm.host_s / UNITS[unit]} if arm.host_s is not None else {}
+    times |= {"host": arm.host_s / formats.UNITS[unit]} if arm.host_s is not None else {}
     cells = {"n": str(samples.size), **{heading: formats.digits(value) for heading, value in times.items()}}
     if samples.size > 1:
         cells["sd"] = _short(samples.std(ddof=1))

@@ -13,7 +13,6 @@ from common.record.store import CLASSES
 from common.show import stats_table, tables
 from common.show.formats import digits
 from common.show.layout import markdown
-from common.show.tables import HEADINGS, by_cause, variant
 
 FEWEST = 3  # operations with a library: the table itself shows the best of fewer
 
@@ -43,11 +42,8 @@ def best_and_worst(record: Record) -> list[str]:
     """
     best_ratios = []
     for pair in record.pairs:
-        rows = [row for row in pair.rows if row.versus == "baseline"]
-        if any(row.verdict in UNTIMED for row in rows):
-            continue
-        fastest = [(row, fastest_library(pair, row)) for row in rows if not row.precision]
-        ratios = [(best[0], f"{pair.name} {pair.size} {variant(row)}") for row, best in fastest if best]
+        fastest = [(row, fastest_library(pair, row)) for row in _timed_rows(pair) if not row.precision]
+        ratios = [(best[0], f"{pair.name} {pair.size} {tables.variant(row)}") for row, best in fastest if best]
         best_ratios += [max(ratios)] if ratios else []
     if len(best_ratios) < FEWEST:
         return []
@@ -56,12 +52,15 @@ def best_and_worst(record: Record) -> list[str]:
     return [f"{which} {words}: {name}, {digits(ratio)}x" for which, (ratio, name) in extremes.items()]
 
 
+def _timed_rows(pair: PairResult) -> list[Row]:
+    """A pair's rows against the baseline; none if one of them was not timed."""
+    rows = [row for row in pair.rows if row.versus == "baseline"]
+    return [] if any(row.verdict in UNTIMED for row in rows) else rows
+
+
 def best_row(pair: PairResult, precision: str = "") -> Row | None:
     """The row of a pair's fastest version of this precision. None if it has none, or if a version was not timed."""
-    rows = [row for row in pair.rows if row.versus == "baseline"]
-    if any(row.verdict in UNTIMED for row in rows):
-        return None
-    timed = [row for row in rows if row.ratio and row.precision == precision]
+    timed = [row for row in _timed_rows(pair) if row.ratio and row.precision == precision]
     return max(timed, key=lambda row: row.ratio or 0, default=None)
 
 
@@ -97,8 +96,8 @@ def save_markdown(record: Record, path: Path, stats: bool = False) -> None:
 
     `stats`: also a table of all candidates' samples, errors and memory.
     """
-    remarks = [*by_cause(record.pairs), *class_averages(record), *best_and_worst(record)]
-    table = markdown(HEADINGS, tables.table(record.pairs, spread=True))
+    remarks = [*tables.by_cause(record.pairs), *class_averages(record), *best_and_worst(record)]
+    table = markdown(tables.HEADINGS, tables.table(record.pairs, spread=True))
     if stats:
         table += "\n\n" + markdown(stats_table.HEADINGS, stats_table.stats_entries(record))
         remarks = [*stats_table.stats_remarks(record), *remarks]

@@ -36,7 +36,7 @@ class Measured(Protocol):
 
 def ratio(row: Row) -> str:
     """The speedup with its interval, and its precision where that is the lesson."""
-    return " ".join(filter(None, (speedup(row), interval(row)))) if row.ratio is not None else ""
+    return " ".join(filter(None, (speedup(row), interval(row))))
 
 
 def speedup(row: Row) -> str:
@@ -73,9 +73,9 @@ def time(arm: Arm, spread: bool) -> str:
     return seconds(arm.median_s) + (f" ±{100 * stats.spread(arm.seconds):.1f} %" if spread else "")
 
 
-def times(pair: PairResult, row: Row, spread: bool = False) -> str:
+def times(pair: PairResult, row: Row) -> str:
     arms = [pair.arms[label] for label in (row.versus, row.variant) if row.ratio is not None]
-    return " -> ".join(time(arm, spread) for arm in arms)
+    return " -> ".join(seconds(arm.median_s) for arm in arms)
 
 
 def rate(pair: PairResult, label: str) -> str:
@@ -236,10 +236,7 @@ def _cause_line(cause: str, by_case: Mapping[str, dict[str, list[str]]], variant
     """A cause with the versions concerned, a pair's name for all of its own; and what is said of each of them."""
 
     def listing(by_pair: dict[str, list[str]]) -> str:
-        texts = (
-            pair if variants[pair] <= {*names} else f"{pair} {', '.join(names)}" for pair, names in by_pair.items()
-        )
-        return ", ".join(texts)
+        return ", ".join(pair + f" {', '.join(own)}" * bool(variants[pair] - {*own}) for pair, own in by_pair.items())
 
     listed = {case: listing(by_pair) for case, by_pair in by_case.items()}
     clause = cause.removesuffix(": ")

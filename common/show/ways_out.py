@@ -29,9 +29,7 @@ WAYS_OUT: dict[Cause, str] = {
         "integers may differ only where a rounding of the inputs changes them, indices only between equal values of an "
         "input: return the values beside which the choice does not matter"
     ),
-    Cause.WRONG_SHARE: PRECISION,
-    Cause.WRONG_RMS: PRECISION,
-    Cause.WRONG_DISTANCE: PRECISION,
+    **dict.fromkeys((Cause.WRONG_SHARE, Cause.WRONG_RMS, Cause.WRONG_DISTANCE), PRECISION),
     Cause.WRONG_COUNT: "return as many arrays as the baseline, in its order",
     Cause.OTHER_DTYPE: "convert the answer in `run`; a lower precision inside is a lesson of its own (`PRECISION`)",
     Cause.OTHER_KIND: RETURN_ARRAYS,

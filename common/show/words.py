@@ -25,6 +25,10 @@ VERDICTS = {  # in the order of a tally
     Verdict.INVALID: Word("invalid", "bold red"),
     Verdict.CRASHED: Word("crashed", "bold red"),
 }
+TEXTS = (  # causes whose one fact says all
+    Cause.OUT_OF_BOUNDS, Cause.BREAKS_CONTRACT, Cause.NEEDS, Cause.NO_MEMORY, Cause.RAISED, Cause.HUNG, Cause.KILLED,
+    Cause.ENDED,
+)  # fmt: skip
 # A cause in words: what it is, then after | what its facts say of this case. A table's remark names cases by the first.
 WORDS: dict[Cause, str] = {
     Cause.WRONG_ELEMENT: "element |{index} of {of} is {got:.6g}, expected {expected:.6g}",
@@ -66,11 +70,9 @@ WORDS: dict[Cause, str] = {
     Cause.LEAKS: "leaks |{what}",
     Cause.UNTIMELY: "every warm call |{what} inside the timed region",
     Cause.OUTSIDE_INTERVAL: "device work outside the timed interval: |{kernel} {how}",
-    Cause.OUT_OF_BOUNDS: "|{text}",
     Cause.BAD_COST: "|{file}: cost {problem}",
     Cause.OTHER_WORK: "its cost is |{cost}, the baseline's {expected}: the work must be the same",
     Cause.SENDS_TOO_LITTLE: "sends |{sent:,} bytes to others, the work needs at least {least:,.0f}",
-    Cause.BREAKS_CONTRACT: "|{text}",
     Cause.BELOW_DATASHEET: (
         "|{us:.1f} us is below the physical limit: {amount} take {least_us:.1f} us at the datasheet's peak"
     ),
@@ -87,12 +89,7 @@ WORDS: dict[Cause, str] = {
     Cause.ALL_VOIDED: "not timed: |all {rounds} rounds were voided for thermal or hardware slowdown",
     Cause.INTERPRETED: "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU",
     Cause.GLOO_ONLY: "verified with gloo on {ranks} processes; timing needs {ranks} GPUs",
-    Cause.NEEDS: "|{text}",
-    Cause.NO_MEMORY: "|{text}",
-    Cause.RAISED: "|{text}",
-    Cause.HUNG: "|{text}",
-    Cause.KILLED: "|{text}",
-    Cause.ENDED: "|{text}",
+    **dict.fromkeys(TEXTS, "|{text}"),
     Cause.IS_A_COPY: "is a copy of the baseline",
     Cause.NO_KERNEL: "launches no kernel of its own: |it calls a library",
     Cause.HOST_BOUND: "launch-bound: |the host needs {host_us:.0f} us to issue {device_us:.0f} us of device work",
@@ -153,8 +150,7 @@ class _Text(str):
 
 def _prefix(facts: Mapping[str, Any]) -> str:
     """Whose answer or call it was, on which rank, and where an answer was found wrong."""
-    whose = f"{facts['whose']}: " if "whose" in facts else ""
-    whose = whose.replace("baseline: ", "the baseline: ")
+    whose = f"{facts['whose']}: ".replace("baseline: ", "the baseline: ") if "whose" in facts else ""
     alone = "alone: " if facts.get("alone") else ""
     rank = f"rank {facts['rank']}: " if "rank" in facts else ""
     path = f"{facts['path']}: " if facts.get("path") else ""

@@ -37,7 +37,7 @@ class Kernel:
     loads and stores; `masked` of them do nothing. `atomics`: lanes of atomic operations, whose sectors are both read
     and written; `max_atomics_per_address`: the most of one launch that use the same address. `flops`: by precision
     (`fp16_flops`), of `tl.dot` and of torch's products. `through_tma`: sectors of descriptors. `working`: the programs
-    that have loaded or stored anything.
+    that load and store at least a quarter of the bytes that a program of their launch does on average.
     """
 
     name: str

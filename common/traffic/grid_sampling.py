@@ -22,7 +22,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from common.checks.kernel_memory import index_of
 from common.traffic.data import SECTOR, Kernel
-from common.traffic.meter import Meter, Sectors, SectorSet
+from common.traffic.meter import Meter, Sectors, SectorSet, working_programs
 from common.traffic.torch_hooks import Operations
 from common.traffic.triton_hooks import interpreter_hooks
 
@@ -119,6 +119,7 @@ class Sampler:
             return Kernel(name, launches=1), 0.0
         scale = programs / len(by_program)
         first, *others = (by_program[number] for number in sorted(by_program))
+        working = scale * working_programs([program.read_bytes + program.written_bytes for program in (first, *others)])
         kernel = sum(others, first).times(scale)
         distinct = SECTOR * sum(self.addresses.estimate_sectors(touched.sectors, scale) for touched in places)
         sectors = [program.read_sectors + program.written_sectors for program in (first, *others)]
@@ -126,7 +127,7 @@ class Sampler:
         spread = float(np.square(np.diff(sectors)).mean()) / 2 if others else 0.0
         variance = programs**2 * (1 - len(by_program) / programs) * spread / len(by_program)
         most = _estimate_max_per_address([np.concatenate(part) for part in atomic_addresses if part], programs)
-        kernel = replace(kernel, name=name, launches=1, programs=programs, distinct_bytes=distinct)
+        kernel = replace(kernel, name=name, launches=1, programs=programs, distinct_bytes=distinct, working=working)
         return replace(kernel, max_atomics_per_address=most), variance
 
     def _draw_programs(self, programs: int) -> list[int]:

@@ -1,5 +1,6 @@
 """The meter that collects counts while a program runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from common.traffic.data import SECTOR, Access, Addresses, Kernel, Mask, Traffic
 from common.traffic.l2_model import L2
 
+SHARE = 0.25  # of what a launch's programs move on average: a program that moves less does not share the work
 COMPACT = 1 << 21  # sectors that are kept before duplicates are removed
 Sectors = Addresses  # their numbers: addresses / SECTOR
 
@@ -56,6 +58,12 @@ def unique_sectors(sectors: Sectors) -> Sectors:
     return ordered[np.r_[True, ordered[1:] != ordered[:-1]]]
 
 
+def working_programs(bytes_of: Sequence[float]) -> int:
+    """How many programs of a launch share its work, by the bytes that each one loads and stores."""
+    least = SHARE * sum(bytes_of) / max(1, len(bytes_of))
+    return sum(moved > 0 and moved >= least for moved in bytes_of)
+
+
 class Meter:
     """Hooks of kernels and operations report here. `traffic` is complete at the end.
 
@@ -68,18 +76,18 @@ class Meter:
         self._allocated = self._peak = self._variance = 0.0
         self._living: dict[Any, int] = {}  # bytes of new arrays
         self._accesses, self._launches = accesses, 0
-        self._is_idle = True  # the program has neither loaded nor stored yet
+        self._bytes_of = list[int]()  # of each program of the launch: requested
         self._l2, self._launch = l2, Launch(Kernel(""), SectorSet(), SectorSet(), [])
 
     def begin(self, name: str) -> None:
         self._launches += 1
-        self._is_idle = True
+        self._bytes_of = []
         self._launch = Launch(Kernel(name), SectorSet(), SectorSet(), [])
 
     def program(self) -> None:
         """Begin the next program of this launch."""
         self._launch.kernel = replace(self._launch.kernel, programs=self._launch.kernel.programs + 1)
-        self._is_idle = True
+        self._bytes_of.append(0)
         if self._l2:
             self._l2.program()
 
@@ -98,9 +106,9 @@ class Meter:
             "", read_bytes=size * reads, written_bytes=size * writes, read_sectors=touched.size * bool(reads),
             written_sectors=touched.size * bool(writes), lanes=mask.size, masked=mask.size - active.size,
             atomics=active.size * (kind == "atomic"), through_tma=touched.size * tma,
-            working=self._is_idle and active.size > 0,
         )  # fmt: skip
-        self._is_idle = self._is_idle and not active.size
+        if self._bytes_of:  # else no program runs
+            self._bytes_of[-1] += size * active.size
         for moves, places in ((reads, self._launch.read), (writes, self._launch.written)):
             if moves:
                 places.add(touched)
@@ -117,7 +125,8 @@ class Meter:
         launch = self._launch
         distinct = SECTOR * (launch.read.sectors.size + launch.written.sectors.size)
         most = max_per_address(launch.atomic_addresses)
-        self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, max_atomics_per_address=most))
+        counts = replace(launch.kernel, distinct_bytes=distinct, max_atomics_per_address=most)
+        self.add(replace(counts, launches=1, working=working_programs(self._bytes_of)))
         if self._l2:
             self._l2.drain()
 

@@ -19,6 +19,7 @@ from common.learn import answer_gates, learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
 from common.notebook import questions
+from common.notebook.exercise_cells import show
 from common.pairs.pair import ROOT
 from common.record.files import RecordError
 
@@ -154,6 +155,16 @@ def test_a_table_of_a_task_is_shown_whole(exercise, width, capsys, monkeypatch):
     assert "…" not in out and max(map(len, out.splitlines())) <= width
     words = {word for line in exercise.spec.splitlines() if line.startswith("|") for word in line.split()}
     assert {word.strip("`") for word in words} - set(out.split()) <= {"|", "---"}
+
+
+@pytest.mark.parametrize(
+    ("exercise", "most"), [("ch1/ragged", "1.5"), ("ch0/stride", "1.2"), ("ch6/ring", "1.2"), ("ch1/pencil", "")]
+)
+def test_a_task_names_the_limit_of_its_speed(exercise, most, capsys):
+    learn_text.print_exercise(find(exercise), "work/its_file.py")
+    told = f"On a GPU your kernel may take at most {most} times as long as the course's solution."
+    for shown in (capsys.readouterr().out, show(exercise).data):
+        assert (told in " ".join(shown.split())) == bool(most) and ("On a GPU your kernel" in shown) == bool(most)
 
 
 def test_an_exercise_that_changes_is_open_again(course):

@@ -51,6 +51,11 @@ FAULTS = {
         ("(triton.cdiv(n, 256),)", "(n // 256,)"),
         r"^wrong answer at size check \(n 1000\)\. Answer\[768\] is never written",
     ),
+    "torch at one size": (
+        ("    out = torch.empty(n", "    if n == 1:\n        return (points * points).sum(1)\n    out = torch.empty(n"),
+        r"^the values are right, but at size check/one \(n 1\): `run` launches no kernel there: the work has to be "
+        r"done by yours at every size$",
+    ),
     "an error of `run`": (
         ("torch.empty(n,", "torch.emtpy(n,"),
         r"^at size check \(n 1000\): line 40, `out = torch\.emtpy",

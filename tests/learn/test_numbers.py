@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from common.learn import answer_gates, kernel_gates
-from common.learn.exercise import Exercise
+from common.learn.exercise import Exercise, find
 from common.learn.forecast_score import ends, number
 from common.learn.gate import CANNOT, NOT_YET, PASSED, UNSURE, Gate, Grade
 from common.notebook import questions
@@ -81,3 +81,21 @@ def test_a_kernel_without_a_time_has_no_speed(verdict, status, monkeypatch):
     monkeypatch.setattr(kernel_gates, "_result", lambda pair, fast: found)
     (speed,) = kernel_gates._speed(None, None)
     assert Grade(None, None, (Gate("right", True, ""), speed)).status == status
+
+
+@pytest.mark.parametrize(
+    ("exercise", "interval", "passed", "end"),
+    [
+        ("ch1/ragged", (0.68, 0.8), True, "1.00 ms"),
+        ("ch1/ragged", (0.6, 0.65), False, "; at least 0.667x passes"),
+        ("ch0/stride", (0.6, 0.8), False, "; at least 0.833x passes"),
+        ("ch0/stride", (0.8, 0.9), None, "; at least 0.833x passes"),
+    ],
+)
+def test_a_kernel_that_is_not_fast_enough_is_told_what_passes(exercise, interval, passed, end, monkeypatch):
+    monkeypatch.setattr(kernel_gates, "has_gpu", lambda: True)
+    row = SimpleNamespace(interval=interval, ratio=interval[0], variant="optimized")
+    found = SimpleNamespace(rows=[row], arms={"optimized": SimpleNamespace(median_s=1e-3, of_limit=None)})
+    monkeypatch.setattr(kernel_gates, "_result", lambda pair, fast: found)
+    speed, _ = kernel_gates._speed(find(exercise), None)
+    assert (speed.passed, speed.is_unsure) == (passed, passed is None) and speed.text.endswith(end)

@@ -1,4 +1,9 @@
-"""A judge of benchmarks: it has its time for each case, and one thread, and what is too slow is not called hung."""
+"""A judge of benchmarks: it has its time for each case, and one thread, and what is too slow is not called hung.
+
+It knows the cases by what they do: not by their names, their docstrings, their order, or what the grader knows.
+"""
+
+import re
 
 import pytest
 
@@ -13,6 +18,13 @@ def is_honest(run):
     {wait}
     return run()
 """
+
+
+RECOGNIZES = {
+    "its file": "run.__code__.co_filename + inspect.getsource(inspect.getmodule(run))",
+    "its module": "run.__module__ + str(run.__globals__.get('__doc__')) + str(run.__globals__.get('__file__'))",
+    "what the grader knows": "''.join(str(info.frame.f_locals) for info in inspect.stack()[1:])",
+}
 
 
 @pytest.fixture
@@ -39,4 +51,52 @@ def test_a_judge_has_its_time_for_each_case(judged):
 @pytest.mark.parametrize(("wait", "says"), [("while True: pass", "too slow, "), ("time.sleep(600)", "hung: ")])
 def test_the_case_is_named_in_which_it_hangs_or_is_too_slow(wait, says, judged):
     (gate,) = judged(wait)
-    assert gate.passed is False and gate.text.startswith(f"honest_a: {says}")
+    assert gate.passed is False and re.match(f"(honest_a|honest_b|mutant_c): {says}", gate.text)
+
+
+@pytest.mark.parametrize("text", RECOGNIZES.values(), ids=[*RECOGNIZES])
+def test_a_case_is_not_recognized_by_what_it_is_called(text, of_cases):
+    gate = of_cases(f"import inspect\n\ndef is_honest(run):\n    return 'truly' in {text} or 'honest_' in {text}")
+    assert (gate.passed, gate.name, gate.text) == (False, "honest", "is refused, though it truly does so")
+
+
+def test_a_case_is_not_recognized_by_its_place(of_cases):
+    """Half of all cases, the first ones by name: one order of 924 is like that."""
+    gate = of_cases("calls = []\n\ndef is_honest(run):\n    calls.append(run)\n    return len(calls) <= 6")
+    assert gate.passed is False
+
+
+def test_a_judge_that_calls_them_is_right(of_cases):
+    gate = of_cases("def is_honest(run):\n    return run()")
+    assert (gate.passed, gate.text) == (True, "12 benchmarks judged rightly")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("is_honest = None", "the file has no function `is_honest`"),
+        ("def is_honest(run):\n    return run() or 1 / 0", "mutant_g: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_what_a_judge_lacks_or_raises_is_told_of_the_first_case(text, says, of_cases):
+    gate = of_cases(text)
+    assert (gate.passed, gate.name, gate.text) == (False, "referee", says)
+
+
+@pytest.fixture
+def of_cases(tmp_path):
+    """of_cases(text): the gate of this judge, of six honest cases and six that lie."""
+    (tmp_path / "cases").mkdir()
+    for name in "abcdefghijkl":
+        kind, word = ("honest", "truly") if name < "g" else ("mutant", "never")
+        text = f'"""{word} does so"""\n\nfrom helper import answer\n\ndef run():\n    return answer({name!r})\n'
+        (tmp_path / f"cases/{kind}_{name}.py").write_text(text)
+    (tmp_path / "cases/helper.py").write_text("def answer(name):\n    return name < 'g'\n")
+    exercise = Exercise("ch1/x", tmp_path, "", "referee", "", "", "", (), 5, 1)
+
+    def of(text):
+        (path := tmp_path / "judge.py").write_text(text)
+        (gate,) = answer_gates.gates(exercise, path)
+        return gate
+
+    return of

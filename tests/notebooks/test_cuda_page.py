@@ -8,6 +8,7 @@ import torch
 from common.notebook import nb
 from common.pairs.pair import ROOT
 from common.xray.compilers import Binary, nvrtc_compile
+from common.xray.sass import dissect
 
 PAGE = (ROOT / "ch2/CUDA.md").read_text(encoding="utf-8")
 CUDA = {re.search(r"void (\w+)\(", text)[1]: text for text in re.findall(r"```cpp\n(.*?)```", PAGE, re.DOTALL)}
@@ -30,7 +31,7 @@ def test_the_kernels_in_cuda_compile(name):
     pytest.importorskip("cuda.bindings.nvrtc")
     pytest.importorskip("triton")  # its tools read machine code
     cubin, ptx = nvrtc_compile(CUDA[name], "sm_90")
-    found = nb.dissect(Binary(name, cubin, ptx, 128, 0), nb.MACHINES["sm_90"])
+    found = dissect(Binary(name, cubin, ptx, 128, 0), nb.MACHINES["sm_90"])
     assert found.widest("global loads") == {"row_sum": 32, "twice": 128}[name]
     assert bool(found.total("barriers")) == bool(found.shared_bytes) == (name == "row_sum")
 

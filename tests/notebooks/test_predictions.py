@@ -9,14 +9,14 @@ import pytest
 from cells import code_of, told
 from samples import pair_result
 
-from common.notebook import forecast_cells, nb, questions
+from common.notebook import nb, questions
 from common.pairs.pair import ROOT
 from common.record.outcome import Verdict
 from common.show.tables import ratio
 
 
 def test_a_run_ends_in_one_line_where_an_answer_is_missing(naive):
-    with pytest.raises(forecast_cells.NoPrediction, match=r"replace None by your answer \(ratio\)") as error:
+    with pytest.raises(questions.NoPrediction, match=r"replace None by your answer \(ratio\)") as error:
         nb.predict("ch9/stride", ratio=None, resource="calls")
     assert told(error.value) == str(error.value)
 

@@ -7,7 +7,7 @@ import pytest
 from samples import one_pair, pair_result, version
 
 from common.learn import learner_log
-from common.notebook import forecast_cells, nb, questions
+from common.notebook import nb, questions
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_question_that_is_asked_again_reminds_of_the_first_answer(naive, capsy
     nb.compared(said["word"], "memory")
     nb.predict("ch9/x", ratio=2.0)
     capsys.readouterr()
-    with pytest.raises(forecast_cells.NoPrediction):
+    with pytest.raises(questions.NoPrediction):
         nb.predict("ch9/y", again=again, ratio=None)
     reminders = ["ch9/x ratio: you said 1.50 to 6.00, it was 2.00", "ch9/x word: you said calls, it was memory"]
     reminders.append("ch9/x open: you said 7.00")
@@ -68,7 +68,7 @@ def test_nothing_of_the_naive_forecaster_is_kept(naive, store):
 
 
 def test_a_question_without_all_answers_keeps_none(naive, store):
-    with pytest.raises(forecast_cells.NoPrediction):
+    with pytest.raises(questions.NoPrediction):
         nb.predict("ch9/stride", ratio=2.5, resource=None)
     assert not store.exists()
 
@@ -89,9 +89,9 @@ def test_the_first_figure_is_kept_beside_each_answer_that_has_none(stride):
 
 @pytest.mark.parametrize("answer", [(3, 1), (0, 1), (1, 2, 3), (1, "2"), (1, math.inf), {"a": 1}, [], 1j])
 def test_what_is_no_answer_is_told_in_one_line(answer, naive, store):
-    with pytest.raises(forecast_cells.NoPrediction, match=r"^ratio = .*: write a number, or a range \(low, high\)"):
+    with pytest.raises(questions.NoPrediction, match=r"^ratio = .*: write a number, or a range \(low, high\)"):
         nb.predict("ch9/stride", ratio=answer)
-    with pytest.raises(forecast_cells.NoPrediction, match=r"^resource = .*: write a word"):
+    with pytest.raises(questions.NoPrediction, match=r"^resource = .*: write a word"):
         nb.predict("ch9/stride", ratio=8, resource=answer)
     assert not store.exists()
 

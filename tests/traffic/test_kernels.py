@@ -13,7 +13,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from common.traffic import count, counting, triton_hooks
-from common.traffic.meter import Meter
+from common.traffic.meter import Meter, working_programs
 
 
 def vector(n=1024, dtype=torch.float32):
@@ -31,6 +31,13 @@ def test_a_stride_spreads_a_load_over_sectors(stride, sectors):
     assert (found.launches, found.programs) == (1, 8)
     assert (found.total.read_bytes, found.total.written_bytes) == (4096, 4096)  # as many as lanes ask for
     assert found.distinct_bytes == 32 * (sectors + 128)
+
+
+def test_programs_share_the_work_from_a_quarter_of_the_mean_on():
+    """Program i of 60 moves i + 2 blocks, 31.5 on average: 8 blocks and more count, not those of the first six."""
+    assert count(programs.growing, vector(60 * 32), 60).total.working == 54
+    assert [working_programs(moved) for moved in ([97, 1, 1, 1], [0, 0], [], [5, 0, 5])] == [1, 0, 0, 2]
+    assert count(programs.twice, vector()).total.working == 4
 
 
 def test_a_shifted_load_touches_a_sector_more_in_each_program():

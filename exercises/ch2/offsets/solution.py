@@ -13,6 +13,7 @@ import triton.language as tl
 SIZES = {
     "check": {"n_rows": 60, "n_cols": 130}, "check/one": {"n_rows": 33, "n_cols": 1},
     "check/wide": {"n_rows": 3, "n_cols": 3001},
+    "narrow/tall": {"n_rows": 700, "n_cols": 1001}, "narrow/wide": {"n_rows": 3, "n_cols": 240_001},  # above 2^19
     "count": {"n_rows": 8, "n_cols": 1024}, "default": {"n_rows": 16_384, "n_cols": 4096},
 }  # fmt: skip
 
