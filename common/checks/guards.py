@@ -12,12 +12,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from multiprocessing import forkserver, resource_sharer, resource_tracker
+from operator import itemgetter
 from typing import Any
 
 import psutil
 import torch
 
-from common.checks.arrays import Tree, as_tensor, has_arithmetic, has_repeats, is_array, leaves, overlap_path, tensors
+from common.checks.arrays import (
+    Tree,
+    as_tensor,
+    batches,
+    has_arithmetic,
+    has_repeats,
+    is_array,
+    join,
+    leaves,
+    overlap_path,
+    tensors,
+)
 
 # audit event (sys.addaudithook) that no warm call may raise -> the words for it
 UNTIMELY_EVENTS = {
@@ -33,12 +45,22 @@ _events: set[str] | None = None  # events since listening began; None if not lis
 
 def changed_input(now: Tree, pristine: Tree) -> str:
     """The first input that has changed, bit for bit (NaN equals NaN); empty if none has."""
-    for (path, current), (_, original) in zip(tensors(now), tensors(pristine), strict=True):
-        if current.is_floating_point() and not has_arithmetic(current):
-            current, original = current.view(torch.uint8), original.view(torch.uint8)
-        if not bool(((current == original) | ((current != current) & (original != original))).all()):
-            return path
+    rows = [(path, x, y) for (path, x), (_, y) in zip(tensors(now), tensors(pristine), strict=True)]
+    for batch in batches(rows, itemgetter(1)):
+        if len(batch) > 1:
+            _, *columns = zip(*((path, x.reshape(-1), y.reshape(-1)) for path, x, y in batch), strict=True)
+            if not _differ(*map(join, columns)):
+                continue
+        for path, current, original in batch:
+            if _differ(current, original):
+                return path
     return ""
+
+
+def _differ(current: torch.Tensor, original: torch.Tensor) -> bool:
+    if current.is_floating_point() and not has_arithmetic(current):
+        current, original = current.view(torch.uint8), original.view(torch.uint8)
+    return not bool(((current == original) | ((current != current) & (original != original))).all())
 
 
 def poison_outputs(inputs: Tree) -> None:

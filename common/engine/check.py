@@ -81,7 +81,7 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
     libraries = i == 0 and on_gpu and not stage.job.timed
     is_quick = i > 0 and not on_gpu and stage.job.stressed  # beside a GPU it matters which of both calls is wrong
     where: Facts = {"where": Where.SIZE.value, "size": size}
-    blind_spots = judge_all(stage, inputs, other, where, libraries=libraries, only_filled=is_quick)
+    blind_spots, answer = judge_all(stage, inputs, other, where, libraries=libraries, only_filled=is_quick)
     for label, problem in count_costs(stage.remaining, inputs.by_label)[1].items():
         stage.disqualify(label, problem)
     stage.agree()
@@ -90,15 +90,13 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
     if stage.ranks.count > 1:  # whoever refuses there leaves the others waiting
         draws = [draw for draw in draws if draw not in stress.LAYOUTS]
     with stage.progress.spending("stress"):
-        has_flat = bool(set(draws) & set(stress.FLAT_DRAWS))
-        reference = stage.attempt("", _make_reference, stage, inputs, other) if has_flat else None
         for n, draw in enumerate(draws):
             stage.progress.report_check((i + n / len(draws)) / len(stage.job.pair.check_sizes))
             condition = replace(STRESS, may_refuse=draw in stress.LAYOUTS)
             with inputs.stress_draw(draw) as has_arrays:
                 if has_arrays:
-                    flat = reference.base.tree if reference and draw in stress.FLAT_DRAWS else None
-                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, flat, condition)
+                    scale_answer = answer if draw in stress.FLAT_DRAWS else None
+                    _judge_versions(stage, inputs, other, {**where, "draw": draw}, scale_answer, condition)
     return blind_spots
 
 

@@ -166,9 +166,12 @@ def _factors(rng: random.Random) -> torch.Tensor:
 
 def _shrink(tree: dict[str, Any], factors: torch.Tensor) -> None:
     """Multiply arrays that fill their memory without gaps, as copies do."""
+    rows: dict[tuple[torch.dtype, torch.device], torch.Tensor] = {}  # the factors in each type, on each device
     for _, tensor in arrays.tensors(tree):
         if arrays.has_arithmetic(tensor):
-            flat, row = tensor.as_strided((tensor.numel(),), (1,)), factors.to(tensor)
+            form = tensor.dtype, tensor.device
+            rows[form] = rows[form] if form in rows else factors.to(tensor)
+            flat, row = tensor.as_strided((tensor.numel(),), (1,)), rows[form]
             whole = flat.numel() // PERIOD * PERIOD
             flat[:whole].view(-1, PERIOD).mul_(row)
             flat[whole:].mul_(row[: flat.numel() - whole])

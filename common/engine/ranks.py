@@ -11,12 +11,13 @@ import random
 import time
 from dataclasses import replace
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from common.checks.arrays import map_arrays, tensors
+from common.checks.arrays import batches, join, map_arrays, tensors
 from common.isolation.rank_launcher import OutOfStep, RankPipe
 from common.record.outcome import Outcome
 
@@ -99,8 +100,12 @@ class Ranks:
         for (_, source), (_, target) in zip(tensors(tree), tensors(copies[self.rank]), strict=True):
             target.copy_(source)
         for rank, copy in enumerate(copies):
-            for _, x in tensors(copy):
-                dist.broadcast(x.view(-1).view(torch.uint8), src=rank, group=group)
+            for batch in batches(tensors(copy), itemgetter(1)):
+                parts = [x.view(-1).view(torch.uint8) for _, x in batch]
+                dist.broadcast(joined := join(parts), src=rank, group=group)
+                if len(parts) > 1:
+                    for part, received in zip(parts, joined.split([len(part) for part in parts]), strict=True):
+                        part.copy_(received)
         return {name: [copy[name] for copy in copies] for name in tree}
 
     def stagger(self, rng: random.Random) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 from common.isolation.pipe import End, ParentPipe
 from common.isolation.worker import exit_text, one_line
 
+HOST = "127.0.0.1"
 DEADLINE_SHARE = 0.75  # of the parent's deadline, after which ranks without progress are asked where they are
 WATCH_INTERVAL_S, REPLY_S = 0.05, 0.5  # between two looks at the ranks; for their replies
 FORK_S = 0.001  # between two looks at whether all ranks have been forked
@@ -125,16 +126,19 @@ def launch(function: Callable[..., Any], count: int, parent: ParentPipe, *argume
 
     The processes have the variables of torchrun (RANK, WORLD_SIZE, MASTER_ADDR ...). Raises RanksDied.
     """
+    from torch.distributed import TCPStore
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     with tempfile.TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True) as folder:
         group = _RankGroup(count, folder)
+        store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False, multi_tenant=True)  # finds a free port
+        # "static": this process knows of all ranks. To agree with others on who takes part takes half a second
         config = LaunchConfig(
-            min_nodes=1, max_nodes=1, nproc_per_node=count, run_id="speed-of-light", rdzv_backend="c10d",
-            rdzv_endpoint="127.0.0.1:0", local_addr="127.0.0.1", start_method="fork", max_restarts=0,
-            monitor_interval=WATCH_INTERVAL_S, logs_specs=DefaultLogsSpecs(log_dir=folder),
+            min_nodes=1, max_nodes=1, nproc_per_node=count, run_id="speed-of-light", rdzv_backend="static",
+            rdzv_endpoint=f"{HOST}:{store.port}", rdzv_configs={"rank": 0}, local_addr=HOST, start_method="fork",
+            max_restarts=0, monitor_interval=WATCH_INTERVAL_S, logs_specs=DefaultLogsSpecs(log_dir=folder),
         )  # fmt: skip
         threading.Thread(target=group.watch, args=(parent,), daemon=True).start()
         try:

@@ -19,6 +19,7 @@ from common.checks.arrays import (
     to_float64,
     with_values,
 )
+from common.checks.guards import changed_input
 from common.pairs.contract import DRAWS
 
 compare, near = in_words(compare_to_reference.compare), in_words(compare_to_baseline.compare_elements)
@@ -162,6 +163,32 @@ def test_a_half_of_lower_precision_shows_in_one_of_many_arrays():
     out[123][1 << 11 :] *= 1 + 5e-6
     said = compare(out, oracle, [x.float() for x in oracle])
     assert said.startswith("[123]: ") and "chunk 2 of 2" in said
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_one_wrong_array_of_hundreds_is_named_with_the_reason_that_it_has_alone(how):
+    xs = [draw(300 + seed % 3, seed=seed) + 2 for seed in range(200)]
+    out, oracle, base = [x * 1.1 for x in xs], [x.double() * 1.1 for x in xs], [x * 1.1 for x in xs]
+    for check, model in ((compare, oracle), (near, base)):
+        more = (base,) if check is compare else ()
+        assert check(out, model, *more) == ""
+        wrong = [*out[:123], WRONG[how](out[123]), *out[124:]]
+        alone = check(wrong[123:124], model[123:124], *(each[123:124] for each in more))
+        assert check(wrong, model, *more) == alone.replace("[0]", "[123]")
+        assert alone or check is near  # which leaves the lower precision of single elements to `drift`
+
+
+def test_the_distance_and_the_change_of_one_array_of_hundreds_are_its_own():
+    base = [draw(300 + seed % 3, seed=seed) for seed in range(200)]
+    out = [x.clone() for x in base]
+    assert changed_input(out, base) == ""
+    out[123] *= 1 + 1e-3
+    assert changed_input(out, base) == "[123]"
+    errors = compare_to_baseline.reference_errors(out, base)
+    (alone,) = compare_to_baseline.reference_errors(out[123], base[123]).values()
+    assert alone.rms == pytest.approx(1e-3, rel=1e-3)
+    assert errors.pop("[123]") == pytest.approx(alone)
+    assert {*errors.values()} == {compare_to_baseline.Error()}
 
 
 def test_the_reason_names_element_values_and_place():

@@ -43,6 +43,7 @@ LAUNCH = (
     "x, w_shift = x.contiguous(), w_shift.contiguous()\ny = torch.empty_like(x)\n"
     "double[(triton.cdiv(len(x), 64),)](x, w_shift, y, len(x), BLOCK=64)\nreturn y"
 )
+SAME = 'return {"x": torch.linspace(0, 1, n, device=device), "w_shift": torch.zeros(1, device=device)}'
 LEADING = """
     def reference(x, w_shift, rows):
         assert x.dtype == w_shift.dtype == torch.float64
@@ -56,6 +57,9 @@ CHECKED = {  # the variant, the baseline (None: 2 * x + w_shift), what is said o
     "right": (None, None, "verified", "^$"),
     "a kernel": (version(LAUNCH, extra=KERNEL), None, "verified",
                  "^verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU$"),
+    "a kernel of inputs that never change": (version(LAUNCH, inputs=SAME, extra=KERNEL),
+                                             version(f"{LAUNCH} + 0", inputs=SAME, extra=KERNEL), "invalid",
+                                             "^the baseline: .*: an answer to other inputs would pass"),
     "a baseline that raises": (None, version('raise ValueError("no such luck")'), "crashed",
                                r"ValueError: no such luck \(baseline_double.py:\d+\)$"),
     "an oracle that is neither's": (version(THRICE, extra=ORACLE), version(THRICE, extra=ORACLE), "invalid",

@@ -113,7 +113,7 @@ GUARDS = {
     "engine.check:_varies": Guard(true, ("constants_beside_weights",)),
     "engine.check:UNIT": Guard(1 << 60, ("reads_beside_rows_of_whole_units",)),
     "checks.stress:perturb": Guard(none, ("leaves_out_a_shift_of_zero",)),
-    "engine.judgement:judge_all": Guard(no_dict, ("a_little_coarser",)),
+    "engine.judgement:judge_all": Guard(gives(lambda: ({}, None)), ("a_little_coarser",)),
     "engine.judgement:compare_round": Guard(false, ("remembers_for_a_block",), timed=True),
     "engine.plan:judged_blocks": Guard(lambda rng, blocks: {0, blocks - 1}, ("less_in_the_middle_alike",), timed=True),
     "engine.sampling:_calls_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
