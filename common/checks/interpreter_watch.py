@@ -24,6 +24,7 @@ def enforce() -> None:
     executor._init_args_hst = _record_arguments(executor._init_args_hst)
     builder.set_grid_dim = _before(watch.start, builder.set_grid_dim)
     builder.create_barrier = _before(watch.wait_for_lanes, builder.create_barrier)
+    builder.create_int_to_ptr = _before(watch.make_address, builder.create_int_to_ptr)
     builder.set_grid_idx = _in_order(builder.set_grid_idx)
     builder.create_masked_load = _with_undefined(builder.create_masked_load)
     builder.create_dot = _in_tf32(builder.create_dot)

@@ -69,9 +69,13 @@ class _Watch:
         self.storages = [*by_storage.values()]
         for storage in self.storages if self.races else ():
             storage.begin_launch()
-        self.anywhere = any(tensor.dtype in (torch.int64, torch.uint64) for _, tensor in names)
+        self.anywhere = False
         self.released, self.begin = {}, self.event
         self.lines_of, self.firsts, self.begun = [], [], []
+
+    def make_address(self, *_: Any) -> None:
+        """An integer becomes an address: of an array that this launch was not given, as in a product of groups."""
+        self.anywhere = True
 
     def start(self, *grid: int) -> None:
         """Begin a launch's programs."""

@@ -8,8 +8,7 @@ import random
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
-
-import torch
+from unittest.mock import patch
 
 from common.checks.kernel_memory import cause_of, index_of
 from common.traffic.data import SECTOR, Addresses, Kernel, Mask
@@ -66,11 +65,6 @@ class _LastPrograms(Sampler):
             raise _EnoughSeen
         return super().run(kernel, *args, grid=grid, **options)
 
-    def _argument(self, value: Any) -> Any:
-        if getattr(value, "dtype", None) in (torch.int64, torch.uint64):
-            raise _EnoughSeen  # these may be addresses, and every load returns 0
-        return super()._argument(value)
-
     def sample_launch(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
         from triton.runtime import interpreter
 
@@ -113,11 +107,15 @@ def overflowed_offset(version: ModuleType, baseline: ModuleType, arguments: dict
 
 def _run_last_programs(module: ModuleType, arguments: dict[str, Any]) -> None:
     from common.traffic.torch_hooks import Operations
-    from common.traffic.triton_hooks import interpreter_hooks
+    from common.traffic.triton_hooks import Builder, interpreter_hooks
+
+    def make_address(*_: Any) -> None:
+        raise _EnoughSeen  # of an integer that was loaded, and every load returns 0
 
     inputs, addresses = module.inputs(**arguments, device="meta"), AddressMap(APART)
     bounds = _Bounds(addresses)
-    with interpreter_hooks(bounds, _LastPrograms(bounds, addresses).run, is_real=False), Operations(Meter()):
+    hooks = interpreter_hooks(bounds, _LastPrograms(bounds, addresses).run, is_real=False)
+    with hooks, Operations(Meter()), patch.object(Builder, "create_int_to_ptr", make_address):
         module.run(**inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
 
 

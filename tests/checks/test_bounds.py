@@ -51,3 +51,14 @@ def test_a_kernel_may_be_given_addresses(tmp_path):
     run = RUN.replace("](x, y", "](torch.tensor([x.data_ptr()], device=x.device), y")
     (row,) = run_pairs([one_pair(tmp_path, version(run, extra=text))], device="cpu", check_only=True).pairs[0].rows
     assert row.verdict == "verified", row
+
+
+def test_an_integer_that_is_no_address_hides_nothing(tmp_path):
+    """As a position on the device: a decoder's kernels read one."""
+    text = KERNEL.replace("(x_ptr, y_ptr", "(at_ptr, x_ptr, y_ptr")
+    beside = text.replace(STORE, STORE.replace("offsets,", "offsets + 1 + tl.load(at_ptr),"))
+    run = RUN.replace("](x, y", "](torch.zeros(1, dtype=torch.int64, device=x.device), x, y")
+    for kernel, said in ((text, "verified"), (beside, "a kernel writes outside")):
+        pair = one_pair(tmp_path, version(run, extra=kernel))
+        (row,) = run_pairs([pair], device="cpu", check_only=True).pairs[0].rows
+        assert (row.verdict if said == "verified" else reason_of(row)).startswith(said), row
