@@ -7,7 +7,7 @@ Cost: at the default size (22 layers, 1.1 G parameters, bfloat16, n = 1024)
     weights        2.07 GB read: of W [N, K] each element meets one of x, so nothing is used twice
     history        2 * 22 * 4 heads * 64 channels * 2 bytes = 22.5 KB a position, 23 MB in all: read at least once
     torch.cat      reads and writes it, then attention reads it again
-    kernels        over 20 a layer, more than 400 a token: at 5 us of Python and framework for each, 2 ms
+    operations     56 a layer, 1234 a token: at 5 us of Python and framework for each, 6 ms
 
 By its datasheet an H200 reads 2.09 GB in 0.44 ms. (`model.py` is the model; its `step` is the same in all versions.)
 Predict: what takes longest here: the weights, the copies of the history, or the launches?

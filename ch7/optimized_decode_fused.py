@@ -1,6 +1,6 @@
 """Decode one token in five Triton kernels a layer: norms, rotations, SwiGLU and sums ride on the reads of weights.
 
-Problem: of the kernels of `optimized_decode_graph.py` four a layer read weights. The others, about fifteen, work on
+Problem: of the kernels of `optimized_decode_graph.py` four a layer read weights. The others, about fifty, work on
 vectors of some KiB, and each costs a start and an end.
 Idea: what needs a whole vector goes to the kernel that reads it: each program of a product normalizes x itself (4 KiB
 from L2, for 32 KiB of weights); what needs one element is done where it is made (`decode_kernels.py`):

@@ -72,9 +72,15 @@ def test_a_waterfall_adds_up(decoders, chapter):
     ("words", "said"),
     [
         (["--size", "huge"], "no size huge: choose one of default, cpu, large"),
-        (["--version", "graph", "--device", "cpu"], "--version graph: needs a GPU"),
         (["--tokens", "0"], "--tokens: at least 1"),
-        (["--tokens", "2000", "--device", "cpu"], "--tokens 2000: size cpu has room for 1024"),
+        pytest.param(
+            ["--version", "graph", "--device", "cpu"], "--version graph: needs a GPU", marks=pytest.mark.rest
+        ),
+        pytest.param(
+            ["--tokens", "2000", "--device", "cpu"],
+            "--tokens 2000: size cpu has room for 1024",
+            marks=pytest.mark.rest,
+        ),
     ],
 )
 def test_what_cannot_be_decoded_is_one_line(words, said):
@@ -83,6 +89,7 @@ def test_what_cannot_be_decoded_is_one_line(words, said):
     assert len(done.stderr.splitlines()) == 1 and said in done.stderr
 
 
+@pytest.mark.rest
 def test_the_least_times_of_five_gpus_follow_from_their_datasheets():
     words = [sys.executable, ROOT / "ch7/generate.py", "--predict"]
     lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
