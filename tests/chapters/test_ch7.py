@@ -73,9 +73,7 @@ def test_a_waterfall_adds_up(decoders, chapter):
     [
         (["--size", "huge"], "no size huge: choose one of default, cpu, large"),
         (["--tokens", "0"], "--tokens: at least 1"),
-        pytest.param(
-            ["--version", "graph", "--device", "cpu"], "--version graph: needs a GPU", marks=pytest.mark.rest
-        ),
+        pytest.param(["--version", "graph", "--device", "cpu"], "--version graph: needs a GPU", marks=pytest.mark.rest),
         pytest.param(
             ["--tokens", "2000", "--device", "cpu"],
             "--tokens 2000: size cpu has room for 1024",
