@@ -18,8 +18,8 @@ import rival
 import torch
 
 SIZES = {
-    "check": {"hidden": 72, "layers": 2, "heads": 3, "kv_heads": 1, "width": 32, "inner": 40, "vocabulary": 101,
-              "context": 127, "dtype": "float32"},
+    "check": {"hidden": 72, "layers": 2, "heads": 3, "kv_heads": 1, "inner": 40, "vocabulary": 101, "context": 127,
+              "dtype": "float32"},
     "check/first": {"hidden": 64, "layers": 1, "heads": 2, "kv_heads": 2, "width": 32, "inner": 65, "vocabulary": 64,
                     "context": 1, "dtype": "float32"},
     "check/129": {"hidden": 130, "layers": 1, "heads": 6, "kv_heads": 2, "width": 32, "inner": 257, "vocabulary": 67,

@@ -202,6 +202,8 @@ def step(
     x, qkv, y, inner, logits = (made[name] for name in ("x", "qkv", "y", "inner", "logits"))
     (layers, kv_heads, C, D), (_, H, rows) = cache_k.shape, w_out.shape
     G, F = rows // D // kv_heads, w_down.shape[2]
+    if triton.next_power_of_2(D) != D:
+        raise ValueError(f"heads of {D} channels: these kernels need a power of two")
     group = {"G": G, "GM": triton.next_power_of_2(G), "GP": max(16, triton.next_power_of_2(G))}
     launch = {"PDL": pdl} | ({"launch_pdl": True} if pdl else {})
     wide, both, heads, deep = rows_of(H), rows_of(H, 2), rows_of(rows), rows_of(F)
