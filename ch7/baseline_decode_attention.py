@@ -43,20 +43,16 @@ def inputs(kv_heads=4, group=8, d=64, context=131_072, room=0, dtype="bfloat16",
     return {"q": q, "k": k, "v": v, "position": position}
 
 
-def reference(q, k, v, position):
-    return library_operations(q, k, v, position)
+def reference(q, k, v, position):  # the heads of a group as rows of one product
+    scores = (q * q.shape[1] ** -0.5).view(k.shape[0], -1, q.shape[1]) @ k.mT  # [kv_heads, group, capacity]
+    scores.masked_fill_(torch.arange(k.shape[1], device=k.device) > position, float("-inf"))
+    return (torch.softmax(scores, -1) @ v).view_as(q)
 
 
 def library(q, k, v, position):  # torch's choice: cuDNN's kernel on an H200, the memory-efficient one on 8.x
     mask = torch.arange(k.shape[1], device=k.device) <= position  # which FlashAttention does not take
     q, k, v = q[None, :, None], k[None], v[None]
     return scaled_dot_product_attention(q, k, v, attn_mask=mask.view(1, 1, 1, -1), enable_gqa=True)[0, :, 0]
-
-
-def library_operations(q, k, v, position):  # five of torch's operations; the heads of a group as rows of one product
-    scores = (q * q.shape[1] ** -0.5).view(k.shape[0], -1, q.shape[1]) @ k.mT  # [kv_heads, group, capacity]
-    scores.masked_fill_(torch.arange(k.shape[1], device=k.device) > position, float("-inf"))
-    return (torch.softmax(scores, -1) @ v).view_as(q)
 
 
 def cost(q, k, v, position):
@@ -73,8 +69,7 @@ def attention_kernel(
     q_offsets, q_mask = (head * GROUP + offs_g) * HEAD_DIM + offs_d, (offs_g < GROUP) & (offs_d < HEAD_DIM)
     q = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
     length = tl.load(position_ptr) + 1
-    m_i = tl.full((BLOCK_G,), float("-inf"), tl.float32)
-    l_i = tl.zeros((BLOCK_G,), tl.float32)
+    m_i, l_i = tl.full((BLOCK_G,), float("-inf"), tl.float32), tl.zeros((BLOCK_G,), tl.float32)
     acc = tl.zeros((BLOCK_G, BLOCK_D), tl.float32)
     for start in range(0, length, BLOCK_N):
         offsets, in_length = offs_n[:, None] * HEAD_DIM + offs_d, start + offs_n < length
@@ -89,11 +84,9 @@ def attention_kernel(
 
 def run(q, k, v, position):
     q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
-    o, (kv_heads, capacity, d) = torch.empty_like(q), k.shape
-    group = q.shape[0] // kv_heads
+    o, (kv_heads, capacity, d), group = torch.empty_like(q), k.shape, len(q) // len(k)
     blocks = {"BLOCK_G": max(triton.next_power_of_2(group), 16), "BLOCK_D": max(triton.next_power_of_2(d), 16)}
     attention_kernel[(kv_heads,)](
         q, k, v, position, o, capacity, d**-0.5 * LOG2_E, GROUP=group, HEAD_DIM=d, **blocks, BLOCK_N=BLOCK_N,
-        num_warps=4, num_stages=3,
     )  # fmt: skip
     return o

@@ -22,9 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 
 from common import program
 from common.machine.device import datasheet, default_device, free_bytes
+from common.machine.survey import survey_apart
 from common.pairs.pair import discover
 from common.pairs.user_error import UserError
 from common.program import Parser, UsageError, device_name, picture_path
+from common.record.files import check_writable
 
 FOLDER = Path(__file__).resolve().parent
 GPUS = (
@@ -61,12 +63,25 @@ def run() -> int:
     size = args.size or ("default" if args.predict or device != "cpu" else "cpu")
     if size not in pair.timed_sizes:
         raise UsageError(f"no size {size}: choose one of {', '.join(pair.timed_sizes)}")
+    if args.plot:
+        check_writable(args.plot)  # before minutes of measuring
     sys.path.insert(0, str(FOLDER))
     import torch  # here and not above: --help and a wrong word should not wait for it
 
     torch.manual_seed(SEED)
     if args.predict:
         return predict(shapes(pair, size))
+    survey_apart(device, with_limits=False)  # raises DeviceError where there is no such device
+    try:
+        return decode(args, pair, size, device)
+    except torch.OutOfMemoryError:
+        raise UserError(f"size {size} does not fit in {device} beside what is there: choose a smaller --size") from None
+
+
+def decode(args, pair, size, device):
+    """Raises UserError."""
+    import torch
+
     inputs = drawn(pair, size, device)
     context = inputs["cache_k"].shape[2]
     if args.tokens > context:
@@ -98,19 +113,20 @@ def make_decoders(pair, chosen, inputs, device):
     import torch
     from decoding import decoder
 
-    on_gpu, decoders, why = device != "cpu", [], {}
+    on_gpu, decoders, why, names = device != "cpu", [], {}, list[str]()
     capability = torch.cuda.get_device_capability(device) if on_gpu else (0, 0)
     for version in pair.versions:
         name = version.label.removeprefix("optimized/")
         needs = version.capability_needed(capability) if on_gpu else "needs a GPU"
         if needs and (on_gpu or version.needs_cuda or version.has_kernel):
             why[name] = needs
-        elif version is pair.baseline or not chosen or name in chosen.split(","):
-            decoders.append(decoder(name, importlib.import_module(version.path.stem), inputs))
-    known = [each.label for each in decoders]
+        else:
+            names.append(name)
+            if version is pair.baseline or not chosen or name in chosen.split(","):
+                decoders.append(decoder(name, importlib.import_module(version.path.stem), inputs))
     for name in filter(None, chosen.split(",")):
-        if name not in known:
-            raise UsageError(f"--version {name}: {why.get(name) or 'there is none; known are ' + ', '.join(known)}")
+        if name not in names:
+            raise UsageError(f"--version {name}: {why.get(name) or 'there is none; here run ' + ', '.join(names)}")
     return decoders
 
 
@@ -119,14 +135,14 @@ def measure(args, size, decoders, inputs, device):
     import model
     from decoding import seconds_per_token, waterfall
 
-    from common.machine.survey import survey_apart
-
     info, limits = survey_apart(device)
     rate = limits["dram_read_bytes"]["measured"]
     least = model.cost(**inputs)["dram_read_bytes"] / rate
     start, rows = inputs["cache_k"].shape[2] - args.tokens, {}
     print(f"{info['name']}, size {size}: a token reads {least * rate / 1e9:.3g} GB, at {rate / 1e9:.4g} GB/s in "
           f"{least * 1e6:.4g} us")  # fmt: skip
+    if least * rate < (info["cache_bytes"] or 0):
+        print(f"its caches, {info['cache_bytes'] / 1e6:.0f} MB, may hold all of it: then memory is not the limit")
     for each in decoders:
         seconds = seconds_per_token(each, inputs["token"], start, args.tokens)
         rows[each.label] = seconds

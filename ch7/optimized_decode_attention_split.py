@@ -43,8 +43,7 @@ def attention_kernel(
     q = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
     length = tl.load(position_ptr) + 1
     keys = tl.cdiv(tl.cdiv(length, BLOCK_N), shares) * BLOCK_N  # of a share
-    m_i = tl.full((BLOCK_G,), float("-inf"), tl.float32)
-    l_i = tl.zeros((BLOCK_G,), tl.float32)
+    m_i, l_i = tl.full((BLOCK_G,), float("-inf"), tl.float32), tl.zeros((BLOCK_G,), tl.float32)
     acc = tl.zeros((BLOCK_G, BLOCK_D), tl.float32)
     for start in range(share * keys, min((share + 1) * keys, length), BLOCK_N):
         offsets, in_length = offs_n[:, None] * HEAD_DIM + offs_d, start + offs_n < length
@@ -74,7 +73,6 @@ def run(q, k, v, position):
     blocks = {"BLOCK_G": max(triton.next_power_of_2(group), 16), "BLOCK_D": max(triton.next_power_of_2(d), 16)}
     attention_kernel[(kv_heads, shares)](
         q, k, v, position, parts, lse, capacity, d**-0.5 * LOG2_E, GROUP=group, HEAD_DIM=d, **blocks, BLOCK_N=BLOCK_N,
-        num_warps=4, num_stages=3,
     )  # fmt: skip
     merge_kernel[(q.shape[0],)](parts, lse, o, shares, d, blocks["BLOCK_D"], triton.next_power_of_2(shares))
     return o

@@ -73,6 +73,13 @@ def test_a_waterfall_adds_up(decoders, chapter):
     [
         (["--size", "huge"], "no size huge: choose one of default, cpu, large"),
         (["--tokens", "0"], "--tokens: at least 1"),
+        (["--plot", "/no/folder/ladder.png", "--device", "cpu"], "ladder.png: cannot be written"),
+        pytest.param(["--device", "cuda:99"], "device cuda:99:", marks=pytest.mark.rest),
+        pytest.param(
+            ["--version", "other", "--device", "cpu"],
+            "there is none; here run baseline, static",
+            marks=pytest.mark.rest,
+        ),
         pytest.param(["--version", "graph", "--device", "cpu"], "--version graph: needs a GPU", marks=pytest.mark.rest),
         pytest.param(
             ["--tokens", "2000", "--device", "cpu"],
