@@ -8,21 +8,21 @@ sequence at most, 2048 rows on average, 32 layers, and 8 heads of 128 for keys a
     static    131,072 * 128 KiB = 16 GiB a sequence      7 sequences in 112 GiB
     paged     2048 * 128 KiB = 256 MiB                   448, less 32 rows of 64 that a last block has empty: 441
 
-The gather copies the blocks in use, since torch's attention wants rows one after the other; a serving engine's own
+The gather copies the blocks in use, since torch's product wants rows one after the other; a serving engine's own
 kernel reads them by the table. Here the blocks lie in order, so that all versions' caches can be compared; no operation
 makes use of that.
-Cost: 3 * 96 MiB for 12,289 rows, as with `torch.cat`, however large the capacity is, and a table of 8 bytes a block.
+Cost: 3 * 96 MiB for 1537 rows, as with `torch.cat`, however large the capacity is, and a table of 8 bytes a block.
 Predict: alone it is slower than `optimized_kv_cache_static.py`. How many times, if memory is the limit?
 """
 
+import model
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 
 VERSUS = "static"
 BLOCK = 64  # rows: 16 KiB of a head
 
 
-def inputs(layers=2, kv_heads=8, group=4, d=128, context=12_288, room=4096, dtype="bfloat16", device="cuda"):
+def inputs(layers=2, kv_heads=64, group=4, d=128, context=1536, room=512, dtype="bfloat16", device="cuda"):
     capacity = -(-(context + room) // 64) * 64  # rows: whole blocks of 64
     heads = {"q": (kv_heads * group,), "key": (kv_heads,), "value": (kv_heads,)}
     rows = {name: (layers, *shape, d) for name, shape in heads.items()}
@@ -43,6 +43,5 @@ def run(q, key, value, cache_k, cache_v, n, position, table):
         k, v = (cache[layer].unflatten(1, (-1, BLOCK)) for cache in (cache_k, cache_v))  # [kv_heads, blocks, 64, d]
         k[:, block, row], v[:, block, row] = key[layer, :, None], value[layer, :, None]
         k, v = (x.index_select(1, in_use).flatten(1, 2)[:, : n + 1] for x in (k, v))  # [kv_heads, n + 1, d]
-        queries = q[layer].view(1, len(k), -1, q.shape[2])  # [1, kv_heads, group, d]: a group's heads as rows
-        o[layer] = scaled_dot_product_attention(queries, k[None], v[None]).view_as(q[layer])
+        o[layer] = model.attention(q[layer], k, v).view_as(q[layer])
     return o

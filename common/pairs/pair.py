@@ -205,8 +205,14 @@ def load(path: Path) -> ModuleType:
         sys.path.remove(str(path.parent))
         for helper in set(sys.modules) - before - {name}:
             if Path(getattr(sys.modules[helper], "__file__", None) or "").parent == path.parent:
-                del sys.modules[helper]
+                _rename(sys.modules.pop(helper), f"{name}_{helper}")
     return module
+
+
+def _rename(module: ModuleType, name: str) -> None:
+    """Under a name of its own a helper stays importable: torch.compile imports the module of each function it meets."""
+    module.__name__ = name
+    sys.modules[name] = module
 
 
 def class_of(size: str) -> str:

@@ -91,7 +91,7 @@ MUTANTS = {
     ],
     "kv_cache": [
         Mutant("the new row is hidden", "<= position", "< position", of="static"),
-        Mutant("rows that are not written yet count", "v[None], mask[None])", "v[None])",
+        Mutant("rows that are not written yet count", ", k, v, seen)", ", k, v)",
                of="static"),
         Mutant("values are written into the keys", "v = cache_v[layer].index_copy_(1, position, value",
                "v = cache_k[layer].index_copy_(1, position, value", of="static"),

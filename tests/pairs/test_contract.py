@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from samples import SIZES, one_pair, refused, version, write_pair
 
 from common.pairs.pair import NOT_INTERPRETED, ROOT, discover, load, pairs_without, skip_reason
@@ -487,3 +488,12 @@ def test_why_a_version_cannot_run(extra, device, gpus, expected, tmp_path, monke
     (tmp_path / "toy.py").write_text("import cupy, msvcrt")
     (tmp_path / "gluon_helper.py").write_text("from triton.experimental import gluon")
     assert skip_reason(one_pair(tmp_path, version(extra=extra)).variants[0], device, gpus) == expected
+
+
+def test_torch_compile_finds_a_helper(tmp_path):
+    """torch.compile imports the module of each function that it meets, by its name."""
+    (tmp_path / "doubled.py").write_text("FACTOR = 2\n\n\ndef twice(x):\n    return FACTOR * x\n")
+    (tmp_path / "baseline_t.py").write_text("import doubled\n\n\ndef run(x):\n    return doubled.twice(x) + 1\n")
+    module = load(tmp_path / "baseline_t.py")
+    assert torch.compile(module.run, backend="eager", fullgraph=True)(torch.ones(2)).tolist() == [3, 3]
+    assert "doubled" not in sys.modules

@@ -366,10 +366,12 @@ CHAPTER_7 = {
             launches=1, requested=(4096 + 256 + 2 * 520) / 4096, atomics=256, per_address=64,
         ),
     },
-    "ch7/kv_cache": {  # 2048 of 4096 rows count, in 2 layers
-        "baseline": says("cat reads and writes, attention reads, for each of k and v", requested=3),
-        "optimized/static": says("attention reads the capacity", requested=2),
-        "optimized/paged": says("a gather is counted as reading all blocks; it writes, attention reads", requested=4),
+    "ch7/kv_cache": {  # 2048 of 4096 rows count, in 2 layers; scores pass 32 bytes, with a mask 40, a query and row
+        "baseline": says("cat reads and writes, attention reads, for each of k and v", requested=3 + 32 * 4 / 512),
+        "optimized/static": says("attention reads the capacity", requested=2 * (1 + 40 * 4 / 512)),
+        "optimized/paged": says(
+            "a gather is counted as reading all blocks; it writes, attention reads", requested=4 + 32 * 4 / 512
+        ),
     },
     "ch7/qkv_rope_cache": {  # KiB: a layer's weights are 2560; counted on a CPU, where the norm is nine operations
         "baseline": says("two look-ups, the norm, the product, 11 more", launches=2 + 9 + 1 + 11),
