@@ -31,6 +31,7 @@ SIZES = {
             "dtype": "float32"},
 }  # fmt: skip
 NO_GRADIENTS = "a decoder has none"
+NARROW_WEIGHTS = "in float64 1.1 G weights are 8.8 GB, and 8 G are 64 GB"
 
 
 def inputs(
@@ -57,4 +58,4 @@ def run(token, position, cache_k, cache_v, w_cos, w_sin, **weights):
         cache_k[layer, :, n], cache_v[layer, :, n] = key, value
         return model.attention(q, keys, values)
 
-    return model.step(attend, token, w_cos[n], w_sin[n], cache_k.shape[3], **weights)
+    return model.step(attend, token, w_cos[n], w_sin[n], cache_k.shape[3], cache_k.dtype, **weights)

@@ -8,8 +8,8 @@ copied (transformers' DynamicCache):
     attention    reads 1537                       2 layers * 48 MiB
     scores       written and read by 5 kernels    2 layers * 12 MiB, in all versions
 
-Cost: three times the rows that attention alone reads, 288 MiB for 96; and two caches at once while a layer is copied. In
-all, n tokens copy n * (n - 1) / 2 rows. (The row is also written to the array that the harness compares.)
+Cost: three times the rows that attention alone reads, 288 MiB for 96; and two caches at once while a layer is copied.
+In all, n tokens copy n * (n - 1) / 2 rows. (The row is also written to the array that the harness compares.)
 Predict: `optimized_kv_cache_static.py` writes the row in place, and attends to 2048 rows, of which 1537 count. How
 many times as fast is it, if memory is the limit?
 """

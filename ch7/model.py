@@ -89,20 +89,24 @@ def attention(q, keys, values, seen=None):  # [KV G, D], [KV, n, D] twice, [n] -
     return (scores.softmax(-1).to(values.dtype) @ values).reshape(-1)
 
 
+def product(w, x):  # [N, K], [K] -> [N]: weights in the type of x, which is float64 in the reference
+    return w.to(x.dtype) @ x
+
+
 def swiglu(x, w_gate_up, w_down):  # [H] -> [H]
-    gate, up = (w_gate_up @ x).chunk(2)
-    return w_down @ (torch.nn.functional.silu(gate) * up)
+    gate, up = product(w_gate_up, x).chunk(2)
+    return product(w_down, torch.nn.functional.silu(gate) * up)
 
 
-def step(attend, token, cos, sin, width, w_embedding, w_norms, w_qkv, w_out, w_gate_up, w_down, w_head):
-    """The logits [V] after one token [1]. `cos`, `sin`: [D / 2], of its position.
+def step(attend, token, cos, sin, width, dtype, w_embedding, w_norms, w_qkv, w_out, w_gate_up, w_down, w_head):
+    """The logits [V] after one token [1], computed in `dtype`. `cos`, `sin`: [D / 2], of its position.
 
     `attend(layer, q, key, value)` keeps a layer's new key and value, both [KV, D], and returns its attention, [KV G D].
     """
-    x, kv_rows = w_embedding[token].squeeze(0), w_qkv.shape[1] - w_out.shape[2]
+    x, kv_rows = w_embedding[token].squeeze(0).to(dtype), w_qkv.shape[1] - w_out.shape[2]
     for layer in range(len(w_qkv)):
-        rows = (w_qkv[layer] @ norm(x, w_norms[2 * layer])).view(-1, width)
+        rows = product(w_qkv[layer], norm(x, w_norms[2 * layer])).view(-1, width)
         q, key, value = rows.split([len(rows) - kv_rows // width, kv_rows // width // 2, kv_rows // width // 2])
-        x = x + w_out[layer] @ attend(layer, turned(q, cos, sin), turned(key, cos, sin), value)
+        x = x + product(w_out[layer], attend(layer, turned(q, cos, sin), turned(key, cos, sin), value))
         x = x + swiglu(norm(x, w_norms[2 * layer + 1]), w_gate_up[layer], w_down[layer])
-    return w_head @ norm(x, w_norms[-1])
+    return product(w_head, norm(x, w_norms[-1]))

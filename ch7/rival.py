@@ -19,7 +19,7 @@ def forward(token, position, cache_k, cache_v, w_cos, w_sin, weights):
         cache_v[layer].index_copy_(1, position, value[:, None])
         return model.attention(q, cache_k[layer], cache_v[layer], seen)
 
-    return model.step(attend, token, w_cos[position], w_sin[position], cache_k.shape[3], **weights)
+    return model.step(attend, token, w_cos[position], w_sin[position], cache_k.shape[3], cache_k.dtype, **weights)
 
 
 def step(token, position, cache_k, cache_v, w_cos, w_sin, weights):

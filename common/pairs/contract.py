@@ -27,7 +27,11 @@ from common.pairs.syntax import (
 LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS",
-             "STRESS", "STRUCTURE", "RANKS", "NO_GRADIENTS")  # fmt: skip
+             "STRESS", "STRUCTURE", "RANKS", "NO_GRADIENTS", "NARROW_WEIGHTS")  # fmt: skip
+REASONS = {  # constants that hold one
+    "NO_GRADIENTS": "gradients are no part of the answer",
+    "NARROW_WEIGHTS": "weights cannot all be in float64 at once",
+}
 PLACE = {"rank", "ranks"}  # parameters of `inputs` in a pair with RANKS: this process, and how many there are
 DRAWS = (  # of common.checks.stress, named without torch; a STRESS leaves some of them out
     "arrays with gaps", "arrays with wide gaps", "values around 100", "values around 10,000", "values around 0.001",
@@ -117,8 +121,8 @@ def read_version(path: Path, label: str, sizes: Any = None) -> Version:
         _check_sizes(partial(_require_lesson, path), constants["SIZES"], functions["inputs"])
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
-    require(label == "baseline" or "NO_GRADIENTS" not in constants, "has NO_GRADIENTS: move it to the baseline")
-    require(label == "baseline" or "STRUCTURE" not in constants, "has STRUCTURE: move it to the baseline")
+    for name in ("NO_GRADIENTS", "NARROW_WEIGHTS", "STRUCTURE"):
+        require(label == "baseline" or name not in constants, f"has {name}: move it to the baseline")
     own_prefix = f"optimized_{path.stem.partition('_')[2].removesuffix(label.partition('/')[2]).rstrip('_')}_"
     wrong = {
         name for name in imports if re.fullmatch(r"common|ch\d+|baseline_.*", name) or f"{name}_".startswith(own_prefix)
@@ -195,8 +199,9 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     require(constants.get("CLOCK", "wall") in ("device", "wall"), 'CLOCK must be "device" or "wall"')
     require(constants.get("DEVICE", "cuda") == "cuda", 'DEVICE must be "cuda" (leave it out for any device)')
     require(constants.get("PRECISION", "fp32") in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
-    reason = constants.get("NO_GRADIENTS", "why")
-    require(isinstance(reason, str) and bool(reason), "NO_GRADIENTS must say why gradients are no part of the answer")
+    for name, what in REASONS.items():
+        reason = constants.get(name, "why")
+        require(isinstance(reason, str) and bool(reason), f"{name} must say why {what}")
     stress = constants.get("STRESS", {})
     reasons_given = isinstance(stress, dict) and all(isinstance(why, str) and why for why in stress.values())
     require(

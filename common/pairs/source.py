@@ -12,7 +12,7 @@ from common.pairs.pair import Pair
 from common.pairs.syntax import assigned_names, parse, with_helpers
 
 # a result stores arguments and ranks; the others change no measurement
-UNHASHED = {"SIZES", "VERSUS", "STRESS", "NO_GRADIENTS", "STRUCTURE", "RANKS"}
+UNHASHED = {"SIZES", "VERSUS", "STRESS", "NO_GRADIENTS", "NARROW_WEIGHTS", "STRUCTURE", "RANKS"}
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 
 

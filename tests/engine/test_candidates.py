@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 from samples import one_pair, version
 
-from common.engine.candidates import count_costs, make_candidates
+from common.engine.candidates import count_costs, make_candidates, reference_answer
 from common.pairs.pair import load
 
 GIVEN = """
@@ -51,3 +52,17 @@ def cost(x, w_shift): return {"dram_bytes": 2 * x.nbytes, "tf32_flops": 2 * len(
     }
     assert {label for label, cost in costs.items() if "tf32_flops" in cost} == {"optimized", "library/tf32"}
     assert costs["library"] == costs["baseline"] == WORK
+
+
+@pytest.mark.parametrize("narrow", ["", 'NARROW_WEIGHTS = "8 GB of them"'])
+@pytest.mark.parametrize("of", ["run", "reference"])
+def test_narrow_weights_reach_the_reference_as_they_are(of, narrow, tmp_path):
+    run = "seen.append((x.dtype, w_shift.dtype))\nreturn 2 * x + w_shift.to(x.dtype)"
+    reference = f"def reference(x, w_shift):\n    {run.replace(chr(10), chr(10) + '    ')}" if of == "reference" else ""
+    pair = one_pair(tmp_path, version(), version(run, extra=f"seen = []\n{narrow}\n{reference}"))
+    module = load(pair.baseline.path)
+    baseline = make_candidates({"baseline": module}, load(pair.baseline.path), ())[0]
+    inputs = {"x": torch.ones(5, dtype=torch.bfloat16), "w_shift": torch.ones(1, dtype=torch.bfloat16)}
+    answer = reference_answer(baseline, None, inputs, inputs)
+    assert answer.dtype == torch.float64 and answer.tolist() == [3] * 5
+    assert module.seen == [(torch.float64, torch.bfloat16 if narrow else torch.float64)]
