@@ -4,6 +4,6 @@ Yours: replace each None. The programs are described in the exercise's text.
 """
 
 activation = (1.03, 1.08)
-split = (1.15, 1.4)
-two_tiles = (35.0, 55.0)
+split = (1.0, 1.1)
+two_tiles = (30.0, 50.0)
 halves = (0.7, 1.0)
