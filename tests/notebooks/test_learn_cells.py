@@ -76,7 +76,7 @@ def shown_in(chapter):
     return [text for code in code_of(chapter).values() if "nb.learn.show(" in code for text in literals(code)]
 
 
-@pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch2", "ch3", "ch4", "ch5", "ch6"])
+@pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch2", "ch3", "ch4", "ch5", "ch6", "ch7"])
 def test_each_exercise_is_shown_once_and_they_are_listed_in_the_order_in_which_the_notebooks_teach(chapter):
     ids = [each.id for each in exercises() if each.chapter == chapter]
     assert shown_in(chapter) == ids, f"notebooks/{chapter}_*.ipynb: a cell `nb.learn.show(ID)` for each, in this order"

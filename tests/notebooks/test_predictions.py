@@ -73,7 +73,7 @@ def test_what_is_unsure_is_not_scored(monkeypatch):
     assert kept == [] and nb.compared("same", "faster") == "you said same: it is faster" and kept
 
 
-@pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch2", "ch3", "ch4", "ch5", "ch6"])
+@pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch2", "ch3", "ch4", "ch5", "ch6", "ch7"])
 def test_each_question_of_a_notebook_has_its_naive_answers_and_its_pair(chapter):
     cells = "\n".join(re.sub("(?m)^%.*", "", code) for code in code_of(chapter).values())
     asked, nodes = {}, [*ast.walk(ast.parse(cells))]
