@@ -12,7 +12,7 @@ PAGE = 16  # rows of a page
 
 
 def inputs(batch, kv_heads, group, d, longest, window, device="cuda"):
-    """`table`: for each sequence its pages, in order; -1 where it has none."""
+    """`table`: for each sequence its pages, in order; 0 where it has none."""
     pages = -(-longest // PAGE)
     lengths = torch.randint(1, longest + 1, (batch,), device=device)
     lengths[0] = longest
@@ -22,7 +22,7 @@ def inputs(batch, kv_heads, group, d, longest, window, device="cuda"):
     k, v = (torch.randn(batch, pages, PAGE, kv_heads, d, device=device).half() for _ in range(2))
     k[empty] = v[empty] = float("nan")  # rows that nobody has written
     k, v = (x.flatten(0, 1)[table.flatten().argsort()] for x in (k, v))  # page table[s, i] is the i-th of sequence s
-    table = table.masked_fill(empty[:, :, 0], -1)
+    table = table.masked_fill(empty[:, :, 0], 0)
     return {"q": q, "k": k, "v": v, "table": table.int(), "lengths": lengths.int(), "window": window}
 
 
