@@ -11,7 +11,7 @@ sequence at most, 2048 rows on average, 32 layers, and 8 heads of 128 for keys a
 The gather copies the blocks in use, since torch's product wants rows one after the other; a serving engine's own
 kernel reads them by the table. Here the blocks lie in order, so that all versions' caches can be compared; no operation
 makes use of that.
-Cost: 3 * 96 MiB for 1537 rows, as with `torch.cat`, however large the capacity is, and a table of 8 bytes a block.
+Cost: 3 * 96 MiB for 1536 rows, as with `torch.cat`, however large the capacity is, and a table of 8 bytes a block.
 Predict: alone it is slower than `optimized_kv_cache_static.py`. How many times, if memory is the limit?
 """
 
@@ -28,7 +28,7 @@ def inputs(layers=2, kv_heads=64, group=4, d=128, context=1536, room=512, dtype=
     rows = {name: (layers, *shape, d) for name, shape in heads.items()}
     rows |= dict.fromkeys(("cache_k", "cache_v"), (layers, kv_heads, capacity, d))
     arrays = {name: torch.randn(shape, device=device).to(getattr(torch, dtype)) for name, shape in rows.items()}
-    n = int(torch.randint(max(context - 2, 0), context, ()))  # rows that the cache holds
+    n = max(context - 1 - 8 * int(torch.randint(2, ())), 0)  # rows that the cache holds; odd sizes multiply slowly
     return {**arrays, "n": n, "position": torch.tensor([n], device=device)}
 
 
