@@ -11,7 +11,7 @@ Cost: registers, so fewer programs on an SM. What counts is what is on the way:
 
     4.8 TB/s * 1 us                                 4.8 MB keep an H200's memory busy (datasheet, 1 us assumed)
     32,000 x 2048    at most 64 warps on an SM      132 * 64 * 32 lanes * 16 bytes = 4.3 MB with one load a lane
-    2048 x 2048      256 programs of 2 warps        256 * 64 lanes * 16 bytes = 0.26 MB with one load, 8.4 MB with 32
+    32 x 65,536      32 programs of 8 warps         32 * 256 lanes * 16 bytes = 0.13 MB with one load, 4.2 MB with 32
 
 A row longer than 65,536 does not fit into registers, and would spill.
 
