@@ -87,6 +87,7 @@ def attention_kernel(
 
 
 def run(q, k, v, table, lengths, window):
+    q, k, v, table, lengths = (x.contiguous() for x in (q, k, v, table, lengths))  # the kernel knows no strides
     out, (batch, heads, d), kv_heads = torch.empty_like(q), q.shape, k.shape[2]
     attention_kernel[(kv_heads, batch)](
         q, k, v, table, lengths, out, kv_heads, table.shape[1], window, d**-0.5, G=heads // kv_heads, D=d, PAGE=PAGE,

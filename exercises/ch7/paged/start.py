@@ -51,6 +51,7 @@ def attention_kernel(
 
 
 def run(q, k, v, table, lengths, window):
+    q, k, v, table, lengths = (x.contiguous() for x in (q, k, v, table, lengths))  # the kernel knows no strides
     out, (batch, heads, d), kv_heads = torch.empty_like(q), q.shape, k.shape[2]
     attention_kernel[(heads, batch)](
         q, k, v, table, lengths, out, heads, kv_heads, table.shape[1], window, d**-0.5, D=d, PAGE=PAGE, BLOCK=64,
