@@ -16,7 +16,8 @@ KL = {2: 1e-3, 4: 1e-6}  # bytes of a weight -> how far a version's probabilitie
 ROUNDINGS = 8  # of the largest logit: nearer than that, two choices are a draw
 PARTS = {  # what a kernel or an operation of torch is a part of, by a word of its name
     "embed": "embedding", "project": "products", "gate_up": "products", "add": "products", "attend": "attention",
-    "gemv": "products", "gemm": "products", "mv": "products", "mm": "products", "bmm": "attention",
+    "gemv": "products", "gemm": "products", "nvjet": "products", "cutlass": "products", "mv": "products",
+    "mm": "products", "bmm": "attention",
     "softmax": "attention", "cat": "copies of the history", "index_copy": "rows of the cache",
 }  # fmt: skip
 
