@@ -229,7 +229,7 @@ def reference_answer(
     """
     if not hasattr(baseline.module, "reference"):
         return _run_in_float64(baseline, inputs, setup_inputs)
-    exact = widened(baseline, ranks.gather(inputs) if ranks.count > 1 else inputs)
+    exact = _widened(baseline, ranks.gather(inputs) if ranks.count > 1 else inputs)
     held = clone(caches(exact))
     expected = call_function(baseline.module, "reference", {**exact, **held} | ({"rows": rows} if rows else {}))
     expected = {"answer": expected, **held} if held else expected
@@ -258,7 +258,7 @@ def _run_in_float64(baseline: Candidate, inputs: dict[str, Any], setup_inputs: d
     for constants in (nullcontext, _wide_constants):
         try:
             with constants():
-                wide = answer(widened(baseline, inputs), widened(baseline, setup_inputs))
+                wide = answer(_widened(baseline, inputs), _widened(baseline, setup_inputs))
             return _require_answer(baseline.module, "run", wide)
         except (RuntimeError, TypeError, ValueError) as error:
             if is_out_of_memory(error):
@@ -268,7 +268,7 @@ def _run_in_float64(baseline: Candidate, inputs: dict[str, Any], setup_inputs: d
     raise Disqualified("baseline", Finding(Cause.NOT_IN_FLOAT64, {"text": one_line(problem)}))
 
 
-def widened(baseline: Candidate, inputs: dict[str, Any]) -> dict[str, Any]:
+def _widened(baseline: Candidate, inputs: dict[str, Any]) -> dict[str, Any]:
     """Inputs in float64; weights in their own type where the baseline says that it widens each as it uses it."""
     kept = weights(inputs) if hasattr(baseline.module, "NARROW_WEIGHTS") else {}
     return to_float64({name: x for name, x in inputs.items() if name not in kept}) | kept
