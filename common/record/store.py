@@ -81,7 +81,8 @@ def keep_record(record: Record, folder: Path | None = None) -> list[Path]:
             except RecordError:
                 path = path.with_stem(f"{path.stem}.{''.join(filter(str.isdigit, date_of(record)[:19]))}")
                 runs = load_records(path) if path.exists() else []
-            save_records(merge_runs([*runs, part]), path)
+            by_date = sorted([*runs, part], key=date_of)  # two programs may measure at a time
+            save_records(merge_runs(by_date), path)
         paths.append(path)
     return paths
 

@@ -248,6 +248,12 @@ def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path, committe
     assert path.read_text() == to_json(runs), "what is read is what is written"
 
 
+def test_runs_are_kept_by_date_also_if_one_began_before_another_was_kept(tmp_path):
+    keep_record(record(pair_result(name="a"), date="2026-02-02T03:04:05+00:00"), tmp_path)
+    (path,) = keep_record(record(pair_result(name="b"), date="2026-01-02T03:04:05+00:00"), tmp_path)
+    assert [run.pairs[0].name for run in load_records(path)] == ["b", "a"]
+
+
 def test_of_two_gpus_the_one_with_more_classes_recorded_counts_of_equal_ones_the_newest(tmp_path):
     def kept():
         return [path.parent.name for path, _ in on_one_gpu(chapter_records("ch1", folder=tmp_path))]
