@@ -27,7 +27,7 @@ SIZES = {
     "count": {"hidden": 256, "layers": 2, "heads": 4, "kv_heads": 2, "inner": 512, "vocabulary": 512, "context": 256,
               "dtype": "float16"},
     "default": {},
-    "cpu": {"hidden": 512, "layers": 4, "heads": 8, "kv_heads": 2, "inner": 1536, "vocabulary": 4000,
+    "cpu": {"hidden": 512, "layers": 2, "heads": 8, "kv_heads": 2, "inner": 1536, "vocabulary": 4000,
             "dtype": "float32"},
 }  # fmt: skip
 CLOCK = "wall"  # a token waits for the host, too
