@@ -16,6 +16,7 @@ Predict: what takes longest here: the weights, the copies of the history, or the
 import model
 import rival
 import torch
+import transformers_step
 
 SIZES = {
     "check": {"hidden": 72, "layers": 2, "heads": 3, "kv_heads": 1, "inner": 40, "vocabulary": 101, "context": 127,
@@ -34,6 +35,7 @@ CLOCK = "wall"  # a token waits for the host, too
 TOLERANCE = (0.1, 0.25)  # each layer rounds to 16 bits: of 128,256 logits after 32 layers the farthest is off by 0.15
 NO_GRADIENTS = "a decoder has none"
 NARROW_WEIGHTS = "in float64 1.1 G weights are 8.8 GB, and 8 G are 64 GB"
+LIBRARY_NEEDS = {"library_transformers": "transformers"}
 
 
 def inputs(
@@ -45,6 +47,10 @@ def inputs(
 
 def library_compiled(token, position, cache_k, cache_v, w_cos, w_sin, **weights):  # torch.compile, in one graph
     return rival.step(token, position, cache_k, cache_v, w_cos, w_sin, weights)
+
+
+def library_transformers(token, position, cache_k, cache_v, w_cos, w_sin, **weights):  # Hugging Face's Llama, compiled
+    return transformers_step.step(token, position, cache_k, cache_v, weights)
 
 
 def cost(token, position, cache_k, cache_v, **weights):

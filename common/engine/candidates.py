@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -132,14 +133,16 @@ def _contract_error(module: ModuleType, problem: str) -> ContractError:
 def make_candidates(modules: dict[str, ModuleType], control: ModuleType, kernels: Iterable[str]) -> list[Candidate]:
     """The versions as loaded, by label; their library calls and yardsticks; and the baseline, loaded a second time.
 
-    `kernels`: the labels of versions with a kernel of their own.
+    A library whose package is not installed (LIBRARY_NEEDS) is left out. `kernels`: the labels of versions with a
+    kernel of their own.
     """
     versions = [_version(label, module, label in kernels) for label, module in modules.items()]
     libraries: dict[str, Candidate] = {}
     for module in modules.values():
         for name, function in vars(module).items():
             kind = name.split("_")[0]
-            if kind in LIBRARY_KINDS and name != "yardstick":
+            package = getattr(module, "LIBRARY_NEEDS", {}).get(name)
+            if kind in LIBRARY_KINDS and name != "yardstick" and (package is None or find_spec(package)):
                 differs = kind == "yardstick" or hasattr(module, "LIBRARY_DIFFERS")
                 library = Candidate(name.replace("_", "/", 1), module, function, answer_differs=differs)
                 libraries.setdefault(name, library)

@@ -27,7 +27,7 @@ from common.pairs.syntax import (
 LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS",
-             "STRESS", "STRUCTURE", "RANKS", "NO_GRADIENTS", "NARROW_WEIGHTS")  # fmt: skip
+             "STRESS", "STRUCTURE", "RANKS", "NO_GRADIENTS", "NARROW_WEIGHTS", "LIBRARY_NEEDS")  # fmt: skip
 REASONS = {  # constants that hold one
     "NO_GRADIENTS": "gradients are no part of the answer",
     "NARROW_WEIGHTS": "weights cannot all be in float64 at once",
@@ -60,7 +60,7 @@ class Version:
     summary: str  # first line of the docstring
     functions: dict[str, tuple[str, ...]]  # name -> parameters
     constants: dict[str, Any]  # the contract's constants
-    imports: frozenset[str]  # top-level modules, also those of its chapter's helpers
+    imports: frozenset[str]  # top-level modules, also those of its chapter's helpers; without those of LIBRARY_NEEDS
     has_kernel: bool  # in its own file or in its chapter's helpers
     is_gluon: bool  # it or a helper uses Gluon, which runs on a GPU only
 
@@ -90,7 +90,10 @@ class Version:
 
 def is_inherited(name: str) -> bool:
     """Whether a variant that has no function or constant of this name has its baseline's."""
-    return name in ("SIZES", "reference", "cost", "LIBRARY_DIFFERS") or name.split("_")[0] in LIBRARY_KINDS
+    return (
+        name in ("SIZES", "reference", "cost", "LIBRARY_DIFFERS", "LIBRARY_NEEDS")
+        or name.split("_")[0] in LIBRARY_KINDS
+    )
 
 
 def read_version(path: Path, label: str, sizes: Any = None) -> Version:
@@ -120,6 +123,9 @@ def read_version(path: Path, label: str, sizes: Any = None) -> Version:
         constants["SIZES"] = with_sweeps(path, constants["SIZES"], sizes)
         _check_sizes(partial(_require_lesson, path), constants["SIZES"], functions["inputs"])
     _check_constants(require, constants)
+    needs = constants.get("LIBRARY_NEEDS", {})
+    names_known = isinstance(needs, dict) and needs.keys() <= functions.keys() and {*needs.values()} <= imports
+    require(names_known, 'LIBRARY_NEEDS must be {"library_<label>": package}, of a function and an import of this file')
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
     for name in ("NO_GRADIENTS", "NARROW_WEIGHTS", "STRUCTURE"):
         require(label == "baseline" or name not in constants, f"has {name}: move it to the baseline")
@@ -132,6 +138,7 @@ def read_version(path: Path, label: str, sizes: Any = None) -> Version:
     parameters = {name: tuple(defaults) for name, defaults in functions.items()}
     makes = any(not _names(part).isdisjoint(KERNEL_MAKERS) for part in trees)
     is_gluon = any(name.startswith(GLUON) for part in trees for name in imported_names(part))
+    imports -= {*needs.values()}
     return Version(path, label, doc.splitlines()[0], parameters, constants, imports, makes, is_gluon)
 
 

@@ -102,3 +102,19 @@ def test_the_least_times_of_five_gpus_follow_from_their_datasheets():
     rates = [float(line.split("TB/s")[0].split()[-1]) for line in lines[1:]]
     times = [float(line.split(" ms")[0].split()[-1]) for line in lines[1:]]
     assert [rate * ms for rate, ms in zip(rates, times, strict=True)] == pytest.approx([2.09] * 5, rel=5e-3)
+
+
+def test_transformers_gives_the_same_logits_and_writes_the_same_rows(chapter):
+    """Also of other weights and caches later: it then reads and writes those."""
+    pytest.importorskip("transformers")
+    baseline = chapter("baseline_decode")
+    for seed in range(2):
+        torch.manual_seed(seed)
+        inputs = baseline.inputs(**SMALL)
+        history = {name: x.clone() for name, x in inputs.items() if name.startswith("cache")}
+        for _ in range(2):
+            caches = {name: inputs[name].clone() for name in history}
+            logits = baseline.library_transformers(**inputs | history)
+            torch.testing.assert_close(logits, baseline.run(**inputs | caches), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(history, caches, rtol=1e-4, atol=1e-4)
+            inputs |= {"token": inputs["token"] + 1, "position": inputs["position"] - 1, **caches}

@@ -54,6 +54,19 @@ def cost(x, w_shift): return {"dram_bytes": 2 * x.nbytes, "tf32_flops": 2 * len(
     assert costs["library"] == costs["baseline"] == WORK
 
 
+@pytest.mark.parametrize(("package", "labels"), [("json", {"library/rare"}), ("absent_package", set())])
+def test_a_library_is_left_out_where_its_package_is_not_installed(package, labels, tmp_path):
+    rare = f"""
+LIBRARY_NEEDS = {{"library_rare": "{package}"}}
+def library_rare(x, w_shift):
+    import {package}
+    return 2 * x
+"""
+    pair = one_pair(tmp_path, version(), version(extra=rare))  # not refused: the pair itself does not need it
+    made = make_candidates({"baseline": load(pair.baseline.path)}, load(pair.baseline.path), ())
+    assert {each.label for each in made} == {"baseline", "control"} | labels
+
+
 @pytest.mark.parametrize("narrow", ["", 'NARROW_WEIGHTS = "8 GB of them"'])
 @pytest.mark.parametrize("of", ["run", "reference"])
 def test_narrow_weights_reach_the_reference_as_they_are(of, narrow, tmp_path):
