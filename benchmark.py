@@ -51,7 +51,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         if interrupted := record.environment["interrupted"]:
             print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
         elif args.profile:
-            from common.cli.inspect_pairs import profile_pairs
+            from common.cli.profile_commands import profile_pairs
 
             for chapter, group in groupby(pairs, lambda pair: pair.chapter):
                 profile_pairs(list(group), ROOT / "results" / chapter, args.device)
@@ -108,6 +108,17 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
     return lines
 
 
+def inspect(args: Namespace, pairs: list[Pair]) -> int:
+    """Look at what versions run, in place of measuring them. Returns the exit status."""
+    if args.timeline:
+        from common.cli.profile_commands import timeline_pairs
+
+        return timeline_pairs(args, pairs)
+    from common.cli.inspect_pairs import race_pairs, xray_pairs
+
+    return xray_pairs(args, pairs) if args.xray else race_pairs(pairs)
+
+
 def run(args: Namespace) -> int:
     """Run one request. Returns the exit status. Raises UserError."""
     if args.limits:
@@ -145,10 +156,8 @@ def run(args: Namespace) -> int:
         return count_pairs(args, pairs)
     if left_out := pairs_without(pairs, args.size):
         print(f"left out, because they have no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
-    if args.xray or args.race:
-        from common.cli.inspect_pairs import race_pairs, xray_pairs
-
-        return xray_pairs(args, pairs) if args.xray else race_pairs(pairs)
+    if args.xray or args.race or args.timeline:
+        return inspect(args, pairs)
     return measure(args, pairs)
 
 

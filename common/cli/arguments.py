@@ -23,6 +23,7 @@ TASK_OPTIONS = {  # what to do -> the options that it takes; the last is to meas
     "xray": "chapter path all size arch code",
     "count": "chapter path all size arch json markdown",
     "race": "chapter path all",
+    "timeline": "chapter path all size device record recorded counters",
     "": "chapter path all only size device check fast stats json plot markdown verbose profile record",
 }
 EXAMPLES = """
@@ -36,6 +37,7 @@ EXAMPLES = """
   benchmark.py --show F.json --stats                the table of a record, with means and spreads
   benchmark.py --compare OLD.json NEW.json          regressions between two runs
   benchmark.py --xray coalescing --arch sm_90       its kernels as machine code, compiled for an H100
+  benchmark.py --timeline cuda_graphs:graph         where a version's call waits: lanes of the CPU and the GPU
   benchmark.py --race softmax                       do its kernels' programs race? seen without a GPU
   benchmark.py --count softmax                      what its versions ask of the memory, counted without a GPU
 """
@@ -68,11 +70,16 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
     add("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
     add("--count", metavar="PATTERN", help="count the memory traffic of pairs; needs no GPU")
+    where = "where the time of a call goes: lanes of the CPU and the GPU, gaps named"
+    add("--timeline", metavar="PATTERN[:VERSION]", help=where)
     add("--race", metavar="PATTERN", help="look for races between a kernel's programs; needs no GPU")
     add = parser.add_argument_group("with --xray, or --count").add_argument
     default = f"default {', '.join(ARCHITECTURES)}; with --count one: {COUNTED_FOR}"
     add("--arch", metavar="SM,...", help=f"architectures of GPUs ({default})")
     add("--code", choices=("sass", "ptx"), help="also print the machine code, or PTX")
+    add = parser.add_argument_group("with --timeline").add_argument
+    add("--recorded", action="store_true", help="draw what is recorded, instead of profiling here")
+    add("--counters", action="store_true", help="read a GPU's counters of each kernel, too (Nsight Compute)")
     add = parser.add_argument_group("output").add_argument
     stats = "beside each version: mean, standard deviation, least, largest, n, errors, peak memory"
     add("--stats", action="store_true", help=stats)
@@ -119,13 +126,15 @@ def select(args: argparse.Namespace) -> list[Pair]:
         folders = [args.path.absolute()]  # absolute: a pair may change the working folder
     elif args.chapter is not None:
         folders = [chapter_folder(args.chapter)]
-    elif args.all or args.list or args.xray or args.count or args.race:
+    elif args.all or args.list or args.xray or args.count or args.race or args.timeline:
         folders = list(chapters().values())
     else:
         *options, last = ["chapter N", "path DIR", "all", *filter(None, TASK_OPTIONS)]
         text = f"--{', --'.join(options)} or --{last}"
         raise UsageError(f"nothing to do: pass {text} (--help shows all)")
-    only, pairs, names = args.xray or args.count or args.race or args.only, list[Pair](), list[str]()
+    timeline = (args.timeline or "").partition(":")[0]
+    only = args.xray or args.count or args.race or timeline or args.only
+    pairs, names = list[Pair](), list[str]()
     for folder in folders:
         try:
             pairs += discover(folder, only)
@@ -148,7 +157,7 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
             how = "" if args.count else UNTIMED_SIZES.get(size.split("/")[0], "")
             raise UsageError(f"no selected pair has a size {size!r}{how}: there are {', '.join(sorted(names))}")
     has_parts = any("/" in size or size == "cpu" for size in requested)
-    if args.record and (args.path or args.fast or args.check or has_parts):
+    if args.record and not args.timeline and (args.path or args.fast or args.check or has_parts):
         excluded = "--path, --fast, --check, and a --size other than classes (`large`) or `all`"
         raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
     for path in filter(None, (args.json, args.plot, args.markdown)):

@@ -1,72 +1,16 @@
-"""What pairs' versions run: operations and a trace (benchmark.py --profile), machine code (--xray), races (--race)."""
+"""What pairs' versions run: machine code (benchmark.py --xray), races (--race)."""
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
-from pathlib import Path
 
-from common.isolation import interrupt, worker
-from common.machine.device import default_device, use_device
-from common.machine.survey import survey_apart
-from common.pairs.pair import Pair, Version, load, short, sizes_of, skip_reason
+from common.isolation import interrupt
+from common.pairs.pair import Pair, short, sizes_of
 from common.pairs.user_error import printable, width_of, wrap_text
-from common.record.files import make_folder
 from common.record.outcome import Verdict
 from common.show import words
 from common.show.console import make_console, measurement_progress
 from common.xray.picture import xray
 from common.xray.xray_tables import print_pictures
-
-PROFILED_CALLS = 3
-
-
-def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
-    """Profile each version in its own process; name a version that cannot run here. Returns the traces written."""
-    device = device or default_device()
-    info, _ = survey_apart(device, with_limits=False)
-    make_folder(out)
-    traces = []
-    for pair, version in [(pair, version) for pair in pairs for version in pair.versions]:  # noqa: B020
-        no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
-        several = "runs in several processes: start it with torchrun under a profiler" if pair.ranks > 1 else ""
-        if reason := skip_reason(version, info, info["gpus"]) or no_gpu or several:
-            print(f"{version.path.stem}: skipped: {reason}")
-            continue
-        trace = out / f"{version.path.stem}.json.gz"
-        size = "cpu" if info["kind"] == "cpu" and "cpu" in pair.sizes else "default"
-        try:
-            table = worker.call(_profile, version, pair.sizes[size], device, trace)
-            print(f"{version.path.stem} ({size}, {PROFILED_CALLS} calls)\n{table}")
-            traces.append(trace)
-        except worker.ChildFailed as death:
-            print(f"{version.path.stem}: {death}")
-    print(f"{len(traces)} traces in {out} (open them in chrome://tracing or Perfetto)")
-    return traces
-
-
-def _profile(version: Version, size: dict, device: str, trace: Path, say: Callable[[str, float], None]) -> str:
-    """In a child process: warm up, profile, write the trace. Returns the table."""
-    import torch  # a slow import, as the others here
-    from torch.profiler import ProfilerActivity, profile
-
-    from common.engine.inputs import seed_all
-    from common.machine.clock import synchronize
-
-    module = load(version.path)
-    use_device(device)
-    seed_all(0, device)
-    inputs = module.inputs(**size, device=device)
-    state = module.setup(**inputs) if hasattr(module, "setup") else {}
-    module.run(**inputs, **state)
-    synchronize(device)
-    on_gpu = torch.device(device).type == "cuda"
-    with profile(activities=[ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * on_gpu) as profiler:
-        for _ in range(PROFILED_CALLS):
-            module.run(**inputs, **state)
-        synchronize(device)
-    profiler.export_chrome_trace(str(trace))
-    sort_by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
-    return profiler.key_averages().table(sort_by=sort_by, row_limit=8, max_name_column_width=50)
 
 
 def xray_pairs(args: Namespace, pairs: list[Pair]) -> int:

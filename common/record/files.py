@@ -65,6 +65,10 @@ class Format:
         """The content of a file. Raises RecordError."""
         with file_errors(path, "read"):
             text = Path(path).read_bytes()
+        return self.parse(path, text)
+
+    def parse(self, path: Path | str, text: bytes) -> Any:
+        """The content of a file that has this text. Raises RecordError."""
         try:
             return self.content(self._parse(text))
         except RecordError as error:

@@ -1,0 +1,184 @@
+"""A profile: the timeline of one call as a Chrome trace, which ui.perfetto.dev opens, with what it is a profile of.
+
+Times in a trace are microseconds from the call's begin, as the trace's format has them; elsewhere they are seconds.
+"""
+
+import gzip
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct, structs
+
+from common.pairs.pair import Pair, Version, short
+from common.pairs.source import source_hash
+from common.record import files
+from common.record.files import Format, RecordError, file_errors, file_of_device, write_file
+from common.record.form import Seconds, Strict
+
+FORM = 1
+MOST_BYTES = 100_000  # of a compressed profile: they are committed
+MOST_TEXT = 64 << 20  # bytes of what a file unpacks to; no profile of ours comes near
+Micros = Annotated[float, Meta(ge=0, le=1e12)]
+
+
+class Event(Struct, frozen=True, omit_defaults=True):
+    """An event of a trace. `ph`: X has a duration, s and f are an arrow's ends, M names a process or a thread."""
+
+    name: str
+    ph: str
+    cat: str = ""
+    pid: int = 0
+    tid: int = 0
+    ts: Micros = 0.0
+    dur: Micros = 0.0
+    id: int = 0
+    bp: str = ""
+    args: dict[str, Any] = {}  # a Struct copies it
+
+    @property
+    def end(self) -> float:
+        return self.ts + self.dur
+
+
+class Recording(Struct, frozen=True):
+    """Of a version: what was profiled, or the `problem` in one line. `table`: its costliest operations, as text."""
+
+    problem: str = ""
+    events: tuple[Event, ...] = ()
+    call_s: float = 0.0
+    profiled_s: float = 0.0
+    table: str = ""
+
+
+class About(Strict, frozen=True):
+    """What was profiled. `call_s`: a call's time without the profiler, `profiled_s`: the drawn call's with it.
+
+    `arguments`: those of `inputs`. `environment`: as a record has it. `left_out`: what of the trace was too large.
+    """
+
+    chapter: str
+    pair: str
+    version: str
+    size: str
+    arguments: dict[str, Any]
+    source_hash: str
+    environment: dict[str, Any]
+    call_s: Seconds
+    profiled_s: Seconds
+    left_out: str = ""
+
+
+class Profile(Struct, frozen=True):
+    """A profile as its file has it."""
+
+    about: About
+    traceEvents: list[Event]
+    counters: list[dict[str, Any]] = []  # a row for each launch: see counters.py
+    no_counters: str = ""  # why a GPU's counters could not be read
+    form: int = FORM
+    displayTimeUnit: str = "ns"
+
+
+def _validate(profile: Profile) -> Profile:
+    """Raises RecordError, or an error about a missing value."""
+    about = profile.about
+    if not (about.environment["device"]["name"] and about.environment["date"]):
+        raise ValueError("the device lacks a name or a date")
+    if any(event.end > 1e6 * about.profiled_s * 1.001 for event in profile.traceEvents if event.ph == "X"):
+        raise ValueError("an event ends after the call")
+    return profile
+
+
+FORMAT = Format("a profile of the course", FORM, Profile, _validate, "profile again")
+
+
+def load(path: Path) -> Profile:
+    """Raises RecordError for a file that is damaged, or that another program wrote."""
+    with file_errors(path, "read"):
+        packed = path.read_bytes()
+    reader = zlib.decompressobj(wbits=31)  # gzip
+    try:
+        text = reader.decompress(packed, MOST_TEXT)
+    except zlib.error as error:
+        raise RecordError(f"{path}: damaged, or not packed by gzip ({error})") from None
+    if not reader.eof:
+        raise RecordError(f"{path}: damaged: its end is missing")
+    profile: Profile = FORMAT.parse(path, text)
+    return profile
+
+
+def packed(profile: Profile) -> bytes:
+    """The bytes of a profile's file: equal profiles have equal bytes."""
+    return gzip.compress(msgspec.json.encode(profile, order="deterministic"), 9, mtime=0)
+
+
+def fitted(profile: Profile) -> Profile:
+    """The profile, without what a reader misses least if its file were too large. Raises RecordError if it stays so."""
+    for what, is_kept in LEFT_OUT.items():
+        if len(packed(profile)) <= MOST_BYTES:
+            return profile
+        events = [event for event in profile.traceEvents if is_kept(event)]
+        left_out = ", ".join(filter(None, [profile.about.left_out, what]))
+        profile = structs.replace(profile, traceEvents=events, about=structs.replace(profile.about, left_out=left_out))
+    if (size := len(packed(profile))) > MOST_BYTES:
+        limit = f"{size // 1000} KB, and {MOST_BYTES // 1000} are accepted"
+        raise RecordError(f"its trace has {limit}: profile a smaller size")
+    return profile
+
+
+LEFT_OUT = {
+    "arrows": lambda event: event.ph not in "sf",
+    "operators within operators": lambda event: event.cat != "cpu_op" or not event.args.get("depth"),
+}
+
+
+def file_name(pair: str, version: str, size: str = "default") -> str:
+    """`add.fused.json.gz`, and of another size `add.fused.large_8192.json.gz`."""
+    suffix = "" if size in ("default", "cpu") else "." + "".join(c if c.isalnum() else "_" for c in size)
+    return f"{pair}.{short(version).replace('/', '_')}{suffix}.json.gz"
+
+
+def keep(profile: Profile, folder: Path | None = None) -> Path:
+    """Save under recorded/<device>/profiles/<chapter>/. Raises RecordError."""
+    about = profile.about
+    name = f"profiles/{about.chapter}/{file_name(about.pair, about.version, about.size)}"
+    path = file_of_device(about.environment, name, folder)
+    save(profile, path)
+    return path
+
+
+def save(profile: Profile, path: Path) -> None:
+    """Raises RecordError."""
+    write_file(path, lambda file: file.write(packed(profile)))
+
+
+def recorded(pair: Pair, version: Version, size: str = "default", folder: Path | None = None) -> Profile:
+    """The newest recorded profile of a version, of a GPU if there is one. Raises RecordError: none, or it is stale."""
+    name = file_name(pair.name, version.label, size)
+    paths = (folder or files.RECORDED).glob(f"*/profiles/{pair.chapter}/{name}")
+    profiles = [profile for profile in map(load, sorted(paths)) if profile.about.pair == pair.name]
+    what = f"{pair.name} {short(version.label)}" + f" at size {size}" * (size != "default")
+    if not profiles:
+        raise RecordError(f"no profile of {what} is recorded: leave out --recorded to profile it here")
+    if not (current := [profile for profile in profiles if is_current(profile, pair)]):
+        raise RecordError(f"the recorded profile of {what} is stale: the pair, or this size, has changed since")
+    return max(current, key=lambda profile: (profile.about.environment["device"]["kind"], _date(profile)))
+
+
+def is_current(profile: Profile, pair: Pair) -> bool:
+    """Whether the pair has the code and the arguments that were profiled."""
+    arguments = msgspec.to_builtins(pair.sizes.get(profile.about.size))
+    return profile.about.source_hash == source_hash(pair) and profile.about.arguments == arguments
+
+
+def _date(profile: Profile) -> str:
+    return str(profile.about.environment["date"])
+
+
+def spans(events: Iterable[Event], *categories: str) -> list[Event]:
+    """The events of these categories that have a duration, in their order of time."""
+    chosen = [event for event in events if event.ph == "X" and event.cat in categories]
+    return sorted(chosen, key=lambda event: (event.ts, -event.dur))
