@@ -12,8 +12,9 @@ from enum import StrEnum
 from common.profiling.profile_file import Event, Profile, spans
 
 Interval = tuple[float, float]
-SYNCHRONOUS = ("Synchronize", "cudaMemcpy ", "cuMemcpyDtoH", "cuMemcpyHtoD")  # in a call's name with a space behind
-ALLOCATES = ("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister", "cuMem")
+COPIES = ("cudaMemcpy", "cuMemcpy")  # where "Async" follows, the host does not wait
+ALLOCATES = ("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister",
+             "cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease")  # fmt: skip
 
 
 class Part(StrEnum):
@@ -116,7 +117,8 @@ def _gpu_lane(events: Sequence[Event], work: Sequence[Event], end: float) -> Lan
     pieces = [(Part.KERNELS, piece, "") for piece in alone]
     pieces += [(Part.BESIDE, piece, "") for piece in subtract(kernels, alone)]
     pieces += [(Part.COPIES, piece, "") for piece in subtract(copies, kernels)]
-    pieces += [piece for gap in subtract([(0.0, end)], busy) for piece in _gap(events, work, gap)]
+    reasons = _Reasons(spans(events, "cuda_runtime", "cuda_driver"), work)
+    pieces += [piece for gap in subtract([(0.0, end)], busy) for piece in reasons.of(gap)]
     numbers = sorted({event.tid for event in work})
     streams = {number: union(_interval(event) for event in work if event.tid == number) for number in numbers}
     overlap = sum(map(length, streams.values())) - length(busy)
@@ -124,35 +126,44 @@ def _gpu_lane(events: Sequence[Event], work: Sequence[Event], end: float) -> Lan
     return Lane("GPU", _slices(pieces), in_seconds, 1e-6 * overlap)
 
 
-def _gap(events: Sequence[Event], work: Sequence[Event], gap: Interval) -> list[tuple[Part, Interval, str]]:
+class _Reasons:
     """Why the GPU is idle in a gap: until the next launch has been issued, and from there until it begins."""
-    begin, end = gap
-    place = bisect_left(work, end, key=lambda event: event.ts)
-    if place == len(work):
-        return [(Part.END, gap, "")]
-    following, before = work[place], [event for event in work[:place] if event.end <= begin]
-    runtime = spans(events, "cuda_runtime", "cuda_driver")
-    launch = _launch_of(following, runtime)
-    last = _launch_of(max(before, key=lambda event: event.end), runtime) if before else None
-    issued = min(max(launch.end, begin), end) if launch else begin
-    between = [call for call in runtime if (last.end if last else 0.0) <= call.ts and launch and call.end <= launch.ts]
-    reason = Part.HOST
-    if any(is_wait(call) and call.end > begin for call in between):
-        reason = Part.SYNC
-    elif any(call.name.startswith(ALLOCATES) and call.end > begin for call in between):
-        reason = Part.MEMORY
-    halves = [(reason, (begin, issued), following.name), (Part.LAUNCH, (issued, end), following.name)]
-    return [half for half in halves if length([half[1]]) > 0]
+
+    def __init__(self, calls: Sequence[Event], work: Sequence[Event]) -> None:
+        self.calls, self.work = calls, work
+        self.launches = {call.args["correlation"]: call for call in calls if "correlation" in call.args}
+        self.ended = {event.end: event for event in work}  # a gap begins where the latest work ended
+
+    def of(self, gap: Interval) -> list[tuple[Part, Interval, str]]:
+        begin, end = gap
+        place = bisect_left(self.work, end, key=_start)
+        if place == len(self.work):
+            return [(Part.END, gap, "")]
+        launch, last = self._launch_of(following := self.work[place]), self._launch_of(self.ended.get(begin))
+        issued = min(max(launch.end, begin), end) if launch else begin
+        reason = self._reason(begin, last.end if last else 0.0, launch.ts) if launch else Part.HOST
+        halves = [(reason, (begin, issued), following.name), (Part.LAUNCH, (issued, end), following.name)]
+        return [half for half in halves if length([half[1]]) > 0]
+
+    def _reason(self, begin: float, last: float, launched: float) -> Part:
+        """What the host did between the launches on both sides of a gap, if it lasted into the gap."""
+        first, after = (bisect_left(self.calls, at, key=_start) for at in (last, launched))
+        between = [call for call in self.calls[first:after] if begin < call.end <= launched]
+        if any(is_wait(call) for call in between):
+            return Part.SYNC
+        return Part.MEMORY if any(call.name.startswith(ALLOCATES) for call in between) else Part.HOST
+
+    def _launch_of(self, event: Event | None) -> Event | None:
+        return self.launches.get(event.args.get("correlation")) if event else None
 
 
-def _launch_of(event: Event, runtime: Iterable[Event]) -> Event | None:
-    number = event.args.get("correlation")
-    return next((call for call in runtime if number is not None and call.args.get("correlation") == number), None)
+def _start(event: Event) -> float:
+    return event.ts
 
 
 def is_wait(call: Event) -> bool:
     """Whether a call of CUDA returns only when the GPU has done its work."""
-    return any(word in f"{call.name} " for word in SYNCHRONOUS)
+    return "Synchronize" in call.name or (call.name.startswith(COPIES) and "Async" not in call.name)
 
 
 def _slices(pieces: Iterable[tuple[Part, Interval, str]]) -> tuple[Slice, ...]:
