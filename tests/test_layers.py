@@ -13,7 +13,7 @@ LAYERS = (  # the packages and modules of common/, as common/README.md has them
     {"checks", "show", "program"},
     {"traffic"},
     {"engine"},
-    {"hardware", "learn"},
+    {"hardware", "learn", "profiling"},
     {"notebook"},
     {"cli"},
 )
@@ -42,7 +42,6 @@ def modules(imports):
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): {each for each in names if each.startswith("common.")}
         for path, names in imports.items()
-        if path.parent.name != "profiling"
     }
 
 
