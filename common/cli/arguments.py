@@ -160,6 +160,10 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     if args.record and not args.timeline and (args.path or args.fast or args.check or has_parts):
         excluded = "--path, --fast, --check, and a --size other than classes (`large`) or `all`"
         raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
+    if args.record and args.timeline and args.path:
+        raise UsageError("--record keeps profiles of the course's chapters: it excludes --path")
+    if args.recorded and (args.record or args.device or args.counters):
+        raise UsageError("--recorded draws a file, and profiles nothing: it excludes --record, --device and --counters")
     for path in filter(None, (args.json, args.plot, args.markdown)):
         check_writable(path)
     for folder in ["recorded"] * args.record + ["results"] * args.profile:

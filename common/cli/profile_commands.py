@@ -4,23 +4,17 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from msgspec import structs, to_builtins
+from msgspec import structs
 
-from common.isolation import forkserver, interrupt, worker
-from common.machine.device import default_device, versions
-from common.machine.survey import survey_apart
-from common.pairs.pair import Pair, Version, short, sizes_of, skip_reason
-from common.pairs.source import source_hash
+from common.isolation import interrupt
+from common.pairs.pair import Pair, Version, short
 from common.pairs.user_error import UserError, printable, suggestions, width_of
 from common.profiling import profile_file
 from common.profiling.counters import CannotCount, read_counters
-from common.profiling.profile_file import About, Profile, Recording
+from common.profiling.fresh_profiles import profiles_of
 from common.profiling.timeline_text import timeline_text
-from common.record.files import RecordError, make_folder, utc_now
-
-Profiled = tuple[Version, Recording, Profile | None]  # a profile, unless the recording has a problem
+from common.record.files import RecordError, make_folder
 
 
 def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
@@ -37,57 +31,6 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
                 print(f"{version.path.stem}: {recording.problem}")
     print(f"{len(traces)} traces in {out} (open them in chrome://tracing or Perfetto)")
     return traces
-
-
-def profiles_of(pair: Pair, chosen: Sequence[Version], size: str, device: str | None) -> Iterator[Profiled]:
-    """Profile versions of a pair, all in one child, at each size of this name. Raises DeviceError."""
-    from common.profiling.recorder import record_versions  # a slow import
-
-    device = device or default_device()
-    info, _ = survey_apart(device, with_limits=False)
-    environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
-    skipped = {version.label: _skip_reason(pair, version, info) for version in chosen}
-    able = [version for version in chosen if not skipped[version.label]]
-    yield from (
-        (version, Recording(f"skipped: {skipped[version.label]}"), None) for version in chosen if version not in able
-    )
-    forkserver.prefer(info["kind"])
-    for name in sizes_of(pair, size, info["kind"] == "cpu") if able else ():
-        try:
-            recordings = worker.call(record_versions, able, pair.sizes[name], device)
-        except worker.ChildFailed as death:
-            recordings = {version.label: Recording(str(death)) for version in able}
-        for version in able:
-            yield version, *_profile(pair, version, name, environment, recordings[version.label])
-
-
-def _profile(
-    pair: Pair, version: Version, size: str, environment: dict[str, Any], recording: Recording
-) -> tuple[Recording, Profile | None]:
-    if recording.problem:
-        return recording, None
-    arguments, code = to_builtins(pair.sizes[size]), source_hash(pair)
-    about = About(
-        pair.chapter,
-        pair.name,
-        version.label,
-        size,
-        arguments,
-        code,
-        environment,
-        recording.call_s,
-        recording.profiled_s,
-    )
-    try:
-        return recording, profile_file.fitted(Profile(about, list(recording.events)))
-    except RecordError as error:
-        return Recording(str(error)), None
-
-
-def _skip_reason(pair: Pair, version: Version, info: dict[str, Any]) -> str:
-    no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
-    several = "runs in several processes: start it with torchrun under a profiler" if pair.ranks > 1 else ""
-    return skip_reason(version, info, info["gpus"]) or no_gpu or several
 
 
 def timeline_pairs(args: Namespace, pairs: list[Pair]) -> int:

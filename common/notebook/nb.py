@@ -15,6 +15,7 @@ from common.notebook.forecast_cells import against, compared, predict
 from common.notebook.kernel_check import check_kernel, compiled, need_triton
 from common.notebook.markup import card, end
 from common.notebook.named_gpu import gpu
+from common.notebook.profile_figure import timeline
 from common.pairs.pair import ROOT, discover, load, short
 from common.show import heatmap, plot
 from common.show.formats import bandwidth, binary, digits, seconds, tflops

@@ -1,6 +1,5 @@
 """The command line: every mistake is one line and exit status 2, and what comes out goes where it belongs."""
 
-import gzip
 import io
 import json
 import os
@@ -20,7 +19,7 @@ from samples import HONEST, because, pair_result, reason_of, record, version, wr
 import benchmark
 from ch1.compare import compare
 from common import stats
-from common.cli import arguments, inspect_pairs
+from common.cli import arguments, profile_commands
 from common.engine import runner
 from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.source import source_hash
@@ -576,26 +575,10 @@ def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, printed
 # Profiles
 
 
-@pytest.mark.rest
-def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys):
-    write_pair(tmp_path, "double", version(), version("return 2 * x.exp().log() + w_shift"))
-    write_pair(tmp_path, "gpu", version(extra='DEVICE = "cuda"'), version(extra='DEVICE = "cuda"'))
-    write_pair(tmp_path, "dies", version("raise ValueError('no')"))
-    traces = inspect_pairs.profile_pairs(discover(tmp_path), tmp_path / "out", "cpu")
-    names = [f"{name}.json.gz" for name in ("baseline_dies", "baseline_double", "optimized_double")]
-    assert [trace.name for trace in traces] == names
-    contents = [json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"] for trace in traces[1:]]
-    found = [{"aten::exp", "aten::mul"} & {event.get("name") for event in events} for events in contents]
-    assert found == [{"aten::exp", "aten::mul"}, {"aten::mul"}]
-    out = capsys.readouterr().out
-    for part in ("aten::exp", "baseline_gpu: skipped: needs an NVIDIA GPU", "optimized_dies: ValueError: no"):
-        assert part in out
-
-
 def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tmp_path):
     profiled = Mock()
     monkeypatch.setattr(benchmark, "ROOT", tmp_path)
-    monkeypatch.setattr(inspect_pairs, "profile_pairs", profiled)
+    monkeypatch.setattr(profile_commands, "profile_pairs", profiled)
     assert call("--path", pairs, "--profile", "--device", "cpu") == 0
     profiled.assert_called_once_with(discover(pairs), tmp_path / "results" / "pairs", "cpu")
 

@@ -1,0 +1,68 @@
+"""Profile a pair's versions here and now, all in one child process."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import to_builtins
+
+from common.isolation import forkserver, worker
+from common.machine.device import default_device, versions
+from common.machine.survey import survey_apart
+from common.pairs.pair import Pair, Version, sizes_of, skip_reason
+from common.pairs.source import source_hash
+from common.profiling.profile_file import About, Profile, Recording, fitted
+from common.record.files import RecordError, utc_now
+
+Profiled = tuple[Version, Recording, Profile | None]  # a profile, unless the recording has a problem
+
+
+def profiles_of(pair: Pair, chosen: Sequence[Version], size: str, device: str | None) -> Iterator[Profiled]:
+    """Profile versions of a pair, all in one child, at each size of this name. Raises DeviceError."""
+    from common.profiling.recorder import record_versions  # a slow import
+
+    device = device or default_device()
+    info, _ = survey_apart(device, with_limits=False)
+    environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
+    skipped = {version.label: _skip_reason(pair, version, info) for version in chosen}
+    able = [version for version in chosen if not skipped[version.label]]
+    yield from (
+        (version, Recording(f"skipped: {skipped[version.label]}"), None) for version in chosen if version not in able
+    )
+    forkserver.prefer(info["kind"])
+    for name in sizes_of(pair, size, info["kind"] == "cpu") if able else ():
+        try:
+            recordings = worker.call(record_versions, able, pair.sizes[name], device)
+        except worker.ChildFailed as death:
+            recordings = {version.label: Recording(str(death)) for version in able}
+        for version in able:
+            yield version, *_profile(pair, version, name, environment, recordings[version.label])
+
+
+def _profile(
+    pair: Pair, version: Version, size: str, environment: dict[str, Any], recording: Recording
+) -> tuple[Recording, Profile | None]:
+    if recording.problem:
+        return recording, None
+    arguments, code = to_builtins(pair.sizes[size]), source_hash(pair)
+    about = About(
+        pair.chapter,
+        pair.name,
+        version.label,
+        size,
+        arguments,
+        code,
+        environment,
+        recording.call_s,
+        recording.profiled_s,
+    )
+    try:
+        return recording, fitted(Profile(about, list(recording.events)))
+    except RecordError as error:
+        return Recording(str(error)), None
+
+
+def _skip_reason(pair: Pair, version: Version, info: dict[str, Any]) -> str:
+    no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
+    several = "runs in several processes: start it with torchrun under a profiler" if pair.ranks > 1 else ""
+    return skip_reason(version, info, info["gpus"]) or no_gpu or several

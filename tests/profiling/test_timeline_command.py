@@ -1,0 +1,147 @@
+"""Profiles from the command line, on a CPU: fresh and recorded timelines, and one line for each that is missing."""
+
+import gzip
+import json
+from argparse import Namespace
+from unittest.mock import Mock
+
+import pytest
+from samples import version, write_pair
+
+import benchmark
+from common.cli import profile_commands
+from common.pairs.pair import discover
+from common.profiling import counters, fresh_profiles, profile_file
+from common.record import files
+
+SLOW = "return 2 * x.exp().log() + w_shift"
+NO_GPU = version(extra='DEVICE = "cuda"')
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    """A folder of pairs, and a place where profiles are kept."""
+    monkeypatch.setattr(files, "RECORDED", tmp_path / "recorded")
+    write_pair(tmp_path / "ch9", "double", version(SLOW), version())
+    return tmp_path / "ch9"
+
+
+@pytest.fixture
+def timeline(pairs, capsys):
+    """timeline(pattern, status=0, option=value): (stdout, stderr) of a call that ends with this status."""
+
+    def call(pattern, status=0, **options):
+        defaults = {"size": "default", "device": "cpu", "record": False, "recorded": False, "counters": False}
+        chosen = discover(pairs, pattern.partition(":")[0])
+        assert profile_commands.timeline_pairs(Namespace(timeline=pattern, **defaults | options), chosen) == status
+        return capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.rest
+def test_versions_are_profiled_in_one_child_and_what_cannot_run_is_named(pairs, timeline, monkeypatch):
+    write_pair(pairs, "gpu", NO_GPU, NO_GPU)
+    write_pair(pairs, "dies", version(), version("raise ValueError('no')"))
+    call = Mock(wraps=fresh_profiles.worker.call)
+    monkeypatch.setattr(fresh_profiles.worker, "call", call)
+    out, err = timeline("[dg]*", status=1)
+    assert call.call_count == 3  # what the machine is, and a child for each pair that can run
+    for part in ("aten::exp", "double baseline, default", "double optimized, default", "dies optimized"):
+        assert part in out
+    assert err.splitlines() == [
+        "benchmark.py: baseline_dies: ValueError: no (baseline_dies.py:8)",
+        "benchmark.py: baseline_gpu: skipped: needs an NVIDIA GPU",
+        "benchmark.py: optimized_gpu: skipped: needs an NVIDIA GPU",
+    ]
+
+
+@pytest.mark.rest
+def test_a_recorded_timeline_is_drawn_until_the_pair_changes(pairs, timeline, tmp_path):
+    fresh = timeline("double:optimized", record=True).out
+    (path,) = tmp_path.glob("recorded/*/profiles/ch9/double.optimized.json.gz")
+    assert "aten::exp" in {event["name"] for event in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]}
+    drawn = timeline("double:optimized", recorded=True).out
+    assert drawn == fresh.partition("recorded in")[0]
+    assert "no profile of double baseline is recorded" in timeline("double", recorded=True, status=1).err
+    write_pair(pairs, "double", version(), version())
+    assert "double optimized is stale" in timeline("double:optimized", recorded=True, status=1).err
+    path.write_bytes(path.read_bytes()[:-9])
+    assert "damaged: its end is missing" in timeline("double:optimized", recorded=True, status=1).err
+
+
+@pytest.mark.rest
+def test_a_profile_is_written_after_a_run(pairs, tmp_path, capsys):
+    write_pair(pairs, "gpu", NO_GPU, NO_GPU)
+    traces = profile_commands.profile_pairs(discover(pairs), tmp_path / "out", "cpu")
+    assert [trace.name for trace in traces] == ["baseline_double.json.gz", "optimized_double.json.gz"]
+    names = [{event.name for event in profile_file.load(trace).traceEvents} for trace in traces]
+    assert [{"aten::exp", "aten::mul"} & each for each in names] == [{"aten::mul"}, {"aten::exp", "aten::mul"}]
+    out = capsys.readouterr().out
+    assert "Self CPU" in out and "baseline_gpu: skipped: needs an NVIDIA GPU" in out
+
+
+@pytest.mark.rest
+def test_a_machine_that_refuses_counters_says_so_and_the_timeline_is_kept(pairs, timeline, tmp_path, monkeypatch):
+    monkeypatch.setattr(counters.shutil, "which", lambda name: None)
+    out, err = timeline("double:baseline", record=True, counters=True, status=1)
+    assert "no counters: Nsight Compute is not installed" in err and err.count("\n") == 1
+    (path,) = tmp_path.glob("recorded/*/profiles/ch9/double.baseline.json.gz")
+    assert profile_file.load(path).no_counters in err and "no counters" in out
+
+
+# Counters
+
+NAMES = '"ID","Kernel Name","gpu__time_duration.sum","launch__registers_per_thread","dram__bytes_read.sum"'
+HEAD = f'{NAMES}\n"","","ns","",""\n'
+
+
+def test_rows_of_counters_are_read_from_ncus_table():
+    text = f'==PROF== Connected\n{HEAD}"0","k","1,234.5","32","n/a"\n"1","k2","10","40","5e3"\n'
+    assert counters.rows_of(text) == [
+        {"kernel": "k", "time_ns": 1234.5, "registers": 32.0},
+        {"kernel": "k2", "time_ns": 10.0, "registers": 40.0, "dram_read_bytes": 5000.0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "ncu saw no kernel"),
+        (HEAD, "ncu saw no kernel"),
+        ('"A"\n"0"\n', "is not understood"),
+        (f'{HEAD}"0","k","x","1","2"\n', "is not understood"),
+    ],
+)
+def test_an_unknown_table_of_counters_is_refused(text, said):
+    with pytest.raises(counters.CannotCount, match=said):
+        counters.rows_of(text)
+
+
+# Requests
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--recorded"], "--recorded does not go with a measurement of pairs"),
+        (["--chapter", "1", "--counters"], "--counters does not go with a measurement of pairs"),
+        (["--timeline", "coalescing", "--recorded", "--device", "cpu"], "excludes --record, --device and --counters"),
+        (["--timeline", "coalescing:nosuch", "--recorded"], "coalescing has no version 'nosuch'"),
+        (["--timeline", "nosuch"], "no pair of any chapter matches 'nosuch'"),
+        (["--timeline", "coalescing", "--json", "x"], "--json does not go with --timeline"),
+        (["--timeline", "coalescing", "--size", "huge"], "no selected pair has a size 'huge'"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_refused_in_one_line(words, said, capsys):
+    try:
+        status = benchmark.main(words)
+    except SystemExit as stop:
+        status = stop.code
+    err = capsys.readouterr().err
+    assert status == 2 and said in err
+
+
+def test_profiles_of_other_folders_are_not_recorded(pairs, capsys):
+    assert benchmark.main(["--timeline", "double", "--path", str(pairs), "--record"]) == 2
+    assert "--record keeps profiles of the course's chapters" in capsys.readouterr().err
