@@ -1,5 +1,6 @@
 """A profile as a figure: lanes of the CPU, of each stream and of the GPU, with gaps named, and their sums."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -9,7 +10,7 @@ from common.machine.device import has_gpu
 from common.pairs.pair import Pair, short
 from common.profiling import profile_file
 from common.profiling.fresh_profiles import profiles_of
-from common.profiling.lanes import Lane, Part, lanes
+from common.profiling.lanes import Lane, Part, Slice, lanes
 from common.profiling.profile_file import Profile
 from common.record.files import RecordError
 from common.show.formats import UNITS, seconds
@@ -51,12 +52,9 @@ def draw(profile: Profile) -> Figure:
     rows = ["CPU", *(f"stream {number}" for number, _ in streams), *(["GPU"] if len(drawn) > 1 else [])]
     entries = max(len(lane.totals) for lane in drawn)
     figure, axes = new_figure(9.0, 1.3 + 0.35 * len(rows) + 0.17 * entries)
-    for lane in drawn:
-        for part, (color, hatch) in LOOKS.items():
-            pieces = [(piece.start_s, piece.seconds) for piece in lane.slices if piece.part == part]
-            _bars(axes, pieces, rows.index(lane.name), 1 / UNITS[unit], facecolor=color, hatch=hatch, edgecolor=INK)
-    for row, (_, work) in enumerate(streams, 1):
-        _bars(axes, [(begin, end - begin) for begin, end in work], row, 1 / UNITS[unit], facecolor=SERIES[0])
+    pieces_by_row = {lane.name: lane.slices for lane in drawn} | {f"stream {number}": work for number, work in streams}
+    for row, name in enumerate(rows):
+        _draw_row(axes, pieces_by_row[name], row, 1 / UNITS[unit])
     axes.set_yticks(range(len(rows)), rows, fontsize=8)
     axes.set(xlim=(0, about.profiled_s / UNITS[unit]), ylim=(len(rows) - 0.5, -0.5), xlabel=f"time ({unit})")
     axes.set_title(title(profile), fontsize=9, loc="left")
@@ -73,12 +71,14 @@ def title(profile: Profile) -> str:
     return f"{about.pair} {short(about.version)}, {about.size} ({machine}): {times}"
 
 
-def _bars(axes: Any, pieces: list[tuple[float, float]], row: int, scale: float, **look: Any) -> None:
-    bars = [(scale * begin, scale * length) for begin, length in pieces]
-    axes.broken_barh(bars, (row - 0.35, 0.7), linewidth=0, **look)
+def _draw_row(axes: Any, pieces: Sequence[Slice], row: int, scale: float) -> None:
+    for part, (color, hatch) in LOOKS.items():
+        bars = [(scale * piece.start_s, scale * piece.seconds) for piece in pieces if piece.part == part]
+        look: Any = {"facecolor": color, "hatch": hatch, "edgecolor": INK, "linewidth": 0}
+        axes.broken_barh(bars, (row - 0.35, 0.7), **look)
 
 
-def _legend(figure: Figure, lane: Lane, call_s: float, place: str) -> None:
+def _legend(figure: Figure, lane: Lane, call_s: float, place: Any) -> None:
     """Each part's time of a call without the profiler; the heading has their sum."""
     parts = lane.measured(call_s)
     handles = [

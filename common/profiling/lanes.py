@@ -8,10 +8,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 
 from common.profiling.profile_file import Event, Profile, spans
 
 Interval = tuple[float, float]
+Piece = tuple["Part", Interval, str]  # `Slice` in microseconds
 COPIES = ("cudaMemcpy", "cuMemcpy")  # where "Async" follows, the host does not wait
 ALLOCATES = ("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister",
              "cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease")  # fmt: skip
@@ -53,14 +55,14 @@ class Slice:
 
 @dataclass(frozen=True)
 class Lane:
-    """A lane's slices, in order and without gaps. `streams`: of a GPU, the intervals of each stream's work.
+    """A lane's slices, in order and without gaps. `streams`: of a GPU, each stream's work.
 
     `overlap_s`: seconds in which two streams or more work, each further one counted.
     """
 
     name: str
     slices: tuple[Slice, ...]
-    streams: dict[int, tuple[Interval, ...]]
+    streams: dict[int, tuple[Slice, ...]]
     overlap_s: float = 0.0
 
     @property
@@ -117,48 +119,54 @@ def _gpu_lane(events: Sequence[Event], work: Sequence[Event], end: float) -> Lan
     pieces = [(Part.KERNELS, piece, "") for piece in alone]
     pieces += [(Part.BESIDE, piece, "") for piece in subtract(kernels, alone)]
     pieces += [(Part.COPIES, piece, "") for piece in subtract(copies, kernels)]
-    reasons = _Reasons(spans(events, "cuda_runtime", "cuda_driver"), work)
-    pieces += [piece for gap in subtract([(0.0, end)], busy) for piece in reasons.of(gap)]
-    numbers = sorted({event.tid for event in work})
-    streams = {number: union(_interval(event) for event in work if event.tid == number) for number in numbers}
-    overlap = sum(map(length, streams.values())) - length(busy)
-    in_seconds = {number: tuple((1e-6 * a, 1e-6 * b) for a, b in own) for number, own in streams.items()}
-    return Lane("GPU", _slices(pieces), in_seconds, 1e-6 * overlap)
+    pieces += _gaps(events, work, subtract([(0.0, end)], busy))
+    streams = {number: _stream(work, number) for number in sorted({event.tid for event in work})}
+    overlap_s = sum(piece.seconds for own in streams.values() for piece in own) - 1e-6 * length(busy)
+    return Lane("GPU", _slices(pieces), streams, max(overlap_s, 0.0) if len(streams) > 1 else 0.0)
 
 
-class _Reasons:
-    """Why the GPU is idle in a gap: until the next launch has been issued, and from there until it begins."""
+def _stream(work: Iterable[Event], number: int) -> tuple[Slice, ...]:
+    """A stream's kernels and copies."""
+    own = [event for event in work if event.tid == number]
+    kernels = union(_interval(event) for event in own if event.cat == "kernel")
+    copies = subtract(union(_interval(event) for event in own if event.cat != "kernel"), kernels)
+    return _slices([(Part.KERNELS, piece, "") for piece in kernels] + [(Part.COPIES, piece, "") for piece in copies])
 
-    def __init__(self, calls: Sequence[Event], work: Sequence[Event]) -> None:
-        self.calls, self.work = calls, work
-        self.launches = {call.args["correlation"]: call for call in calls if "correlation" in call.args}
-        self.ended = {event.end: event for event in work}  # a gap begins where the latest work ended
 
-    def of(self, gap: Interval) -> list[tuple[Part, Interval, str]]:
-        begin, end = gap
-        place = bisect_left(self.work, end, key=_start)
-        if place == len(self.work):
-            return [(Part.END, gap, "")]
-        launch, last = self._launch_of(following := self.work[place]), self._launch_of(self.ended.get(begin))
+def _gaps(events: Sequence[Event], work: Sequence[Event], gaps: Iterable[Interval]) -> list[Piece]:
+    """Why the GPU is idle in each gap: until the next launch has been issued, and from there until it begins."""
+    runtime = spans(events, "cuda_runtime", "cuda_driver")
+    launches = {call.args["correlation"]: call for call in runtime if "correlation" in call.args}
+    last_done = list(accumulate(work, _later))
+    pieces = list[Piece]()
+    for begin, end in gaps:
+        place = bisect_left(work, end, key=lambda event: event.ts)
+        if place == len(work):
+            pieces.append((Part.END, (begin, end), ""))
+            continue
+        launch = launches.get(work[place].args.get("correlation"))
+        before = launches.get(last_done[place - 1].args.get("correlation")) if place else None
         issued = min(max(launch.end, begin), end) if launch else begin
-        reason = self._reason(begin, last.end if last else 0.0, launch.ts) if launch else Part.HOST
-        halves = [(reason, (begin, issued), following.name), (Part.LAUNCH, (issued, end), following.name)]
-        return [half for half in halves if length([half[1]]) > 0]
-
-    def _reason(self, begin: float, last: float, launched: float) -> Part:
-        """What the host did between the launches on both sides of a gap, if it lasted into the gap."""
-        first, after = (bisect_left(self.calls, at, key=_start) for at in (last, launched))
-        between = [call for call in self.calls[first:after] if begin < call.end <= launched]
-        if any(is_wait(call) for call in between):
-            return Part.SYNC
-        return Part.MEMORY if any(call.name.startswith(ALLOCATES) for call in between) else Part.HOST
-
-    def _launch_of(self, event: Event | None) -> Event | None:
-        return self.launches.get(event.args.get("correlation")) if event else None
+        first, last = (
+            bisect_left(runtime, time, key=lambda call: call.ts)
+            for time in (before.end if before else 0.0, launch.ts if launch else 0.0)
+        )
+        reason = _reason([call for call in runtime[first:last] if begin < call.end <= end])
+        halves = [(reason, (begin, issued), work[place].name), (Part.LAUNCH, (issued, end), work[place].name)]
+        pieces += [half for half in halves if length([half[1]]) > 0]
+    return pieces
 
 
-def _start(event: Event) -> float:
-    return event.ts
+def _later(one: Event, other: Event) -> Event:
+    """Of two, the one that ends later."""
+    return other if other.end >= one.end else one
+
+
+def _reason(calls: Sequence[Event]) -> Part:
+    """Why a launch came late: what the host did since the launch before, in calls that ended when the GPU was idle."""
+    if any(map(is_wait, calls)):
+        return Part.SYNC
+    return Part.MEMORY if any(call.name.startswith(ALLOCATES) for call in calls) else Part.HOST
 
 
 def is_wait(call: Event) -> bool:
@@ -166,7 +174,7 @@ def is_wait(call: Event) -> bool:
     return "Synchronize" in call.name or (call.name.startswith(COPIES) and "Async" not in call.name)
 
 
-def _slices(pieces: Iterable[tuple[Part, Interval, str]]) -> tuple[Slice, ...]:
+def _slices(pieces: Iterable[Piece]) -> tuple[Slice, ...]:
     ordered = sorted(pieces, key=lambda piece: piece[1])
     return tuple(Slice(part, 1e-6 * begin, 1e-6 * end, then) for part, (begin, end), then in ordered)
 

@@ -29,8 +29,7 @@ def timeline_text(profile: Profile, width: int | None) -> str:
     column = max(map(len, names)) + 2
     lines = [wrap_text(printable(title), width), wrap_text(times, width), ""]
     for lane in drawn:
-        for number, intervals in lane.streams.items() if len(lane.streams) > 1 else ():
-            work = tuple(Slice(Part.KERNELS, begin, end) for begin, end in intervals)
+        for number, work in lane.streams.items() if len(lane.streams) > 1 else ():
             lines.append(f"{f'stream {number}':{column}}{bar(work, about.profiled_s, width - column)}")
         lines.append(f"{lane.name:{column}}{bar(lane.slices, about.profiled_s, width - column)}")
     end = seconds(about.profiled_s)

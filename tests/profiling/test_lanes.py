@@ -1,8 +1,12 @@
 """Lanes of synthetic traces whose gaps are known, and what of a profiler's trace is kept."""
 
+import time
+from io import BytesIO
+
 import pytest
 from msgspec import structs
 
+from common.notebook.profile_figure import draw
 from common.profiling import profile_file
 from common.profiling.lanes import Part, lanes, subtract, union
 from common.profiling.profile_file import About, Event, Profile
@@ -74,6 +78,14 @@ def test_memory_that_is_asked_for_in_a_gap_is_its_cause():
     assert (Part.MEMORY, 30, 55) in gpu(*events)
 
 
+def test_thousands_of_kernels_take_no_minutes():
+    many = [launch(i, i / 50, i / 50 + 0.005) for i in range(4000)]
+    many += [work(i, i / 50 + 0.01, i / 50 + 0.015) for i in range(4000)]
+    begin = time.perf_counter()
+    assert lanes(profile(*many))[1].totals[Part.KERNELS] == pytest.approx(20e-6)
+    assert time.perf_counter() - begin < 5
+
+
 # Streams, copies
 
 
@@ -87,7 +99,10 @@ def test_copies_beside_kernels_are_told_from_copies_alone():
     ]
     lane = lanes(profile(*events))[1]
     assert lane.overlap_s == pytest.approx(20e-6)
-    assert lane.streams == {7: ((pytest.approx(30e-6), pytest.approx(1e-4)),), 20: ((2e-6, pytest.approx(5e-5)),)}
+    streams = {
+        number: [(piece.part, round(1e6 * piece.start_s)) for piece in own] for number, own in lane.streams.items()
+    }
+    assert streams == {7: [(Part.KERNELS, 30)], 20: [(Part.COPIES, 2)]}
 
 
 def test_kernels_that_touch_or_overlap_on_three_streams_leave_no_gap():
@@ -150,6 +165,18 @@ def test_the_text_fits_80_columns_and_names_gaps_kernels_and_sums():
     for part in ("double fused, default, NVIDIA H200", "gap of 15.0 us: waits for the host, before work_2", "stream 9"):
         assert part in text
     assert "streams work at the same time for 10.0 us" in text
+
+
+def test_the_figure_has_a_row_for_each_lane_and_stream_and_legends_with_the_sums():
+    figure = draw(profile(*BUSY, work(3, 20, 30, 9, "gpu_memcpy")))
+    figure.savefig(BytesIO())  # layout and labels are worked out only now
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["CPU", "stream 7", "stream 9", "GPU"]
+    assert {legend.get_title().get_text() for legend in figure.legends} == {
+        "CPU, of 60.0 us without the profiler", "GPU, of 60.0 us without the profiler",
+    }  # fmt: skip
+    texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert "kernels beside copies: 10.0 us, 17%" in texts
 
 
 # What is kept of a trace

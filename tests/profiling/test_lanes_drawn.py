@@ -89,3 +89,11 @@ def test_calls_that_return_before_and_leave_a_gap_to_the_host(name):
     about = About("ch1", "x", "baseline", "default", {}, "", {}, call_s=1e-4, profiled_s=1e-4)
     gap = lanes(Profile(about, [*launches, waited, *work]))[1].slices[2]
     assert (gap.part, gap.start_s, gap.end_s) == (Part.HOST, pytest.approx(25e-6), pytest.approx(65e-6))
+
+
+def test_a_thread_that_waits_beyond_the_next_launch_did_not_delay_it():
+    other = Event(WAIT, "X", "cuda_runtime", 0, 2, 6, 90)
+    launches = [Event(CALL, "X", "cuda_runtime", 0, 1, at, 5, args={"correlation": at}) for at in (0, 60)]
+    work = [Event("work", "X", "kernel", 1, 7, at + 5, 20, args={"correlation": at}) for at in (0, 60)]
+    about = About("ch1", "x", "baseline", "default", {}, "", {}, call_s=1e-4, profiled_s=1e-4)
+    assert lanes(Profile(about, [*launches, other, *work]))[1].slices[2].part == Part.HOST
