@@ -4,8 +4,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from msgspec import to_builtins
-
 from common.isolation import forkserver, worker
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
@@ -13,6 +11,7 @@ from common.pairs.pair import Pair, Version, sizes_of, skip_reason
 from common.pairs.source import source_hash
 from common.profiling.profile_file import About, Profile, Recording, fitted
 from common.record.files import RecordError, utc_now
+from common.record.store import as_json
 
 Profiled = tuple[Version, Recording, Profile | None]  # a profile, unless the recording has a problem
 
@@ -44,7 +43,7 @@ def _profile(
 ) -> tuple[Recording, Profile | None]:
     if recording.problem:
         return recording, None
-    arguments, code = to_builtins(pair.sizes[size]), source_hash(pair)
+    arguments, code = as_json(pair.sizes[size]), source_hash(pair)
     about = About(
         pair.chapter,
         pair.name,

@@ -17,6 +17,7 @@ from common.pairs.source import source_hash
 from common.record import files
 from common.record.files import Format, RecordError, file_errors, file_of_device, write_file
 from common.record.form import Seconds, Strict
+from common.record.store import as_json
 
 FORM = 1
 MOST_BYTES = 100_000  # of a compressed profile: they are committed
@@ -170,7 +171,7 @@ def recorded(pair: Pair, version: Version, size: str = "default", folder: Path |
 
 def is_current(profile: Profile, pair: Pair) -> bool:
     """Whether the pair has the code and the arguments that were profiled."""
-    arguments = msgspec.to_builtins(pair.sizes.get(profile.about.size))
+    arguments = as_json(pair.sizes.get(profile.about.size))
     return profile.about.source_hash == source_hash(pair) and profile.about.arguments == arguments
 
 

@@ -15,6 +15,7 @@ from common.profiling import counters, fresh_profiles, profile_file
 from common.record import files
 
 SLOW = "return 2 * x.exp().log() + w_shift"
+TUPLES = {"check": {"n": 7, "at": (0, 1)}, "default": {"n": 64, "at": (2, 3)}}  # lists, in a file
 NO_GPU = version(extra='DEVICE = "cuda"')
 
 
@@ -22,7 +23,7 @@ NO_GPU = version(extra='DEVICE = "cuda"')
 def pairs(tmp_path, monkeypatch):
     """A folder of pairs, and a place where profiles are kept."""
     monkeypatch.setattr(files, "RECORDED", tmp_path / "recorded")
-    write_pair(tmp_path / "ch9", "double", version(SLOW), version())
+    write_pair(tmp_path / "ch9", "double", version(SLOW, sizes=TUPLES), version(sizes=TUPLES))
     return tmp_path / "ch9"
 
 
@@ -64,7 +65,7 @@ def test_a_recorded_timeline_is_drawn_until_the_pair_changes(pairs, timeline, tm
     drawn = timeline("double:optimized", recorded=True).out
     assert drawn == fresh.partition("recorded in")[0]
     assert "no profile of double baseline is recorded" in timeline("double", recorded=True, status=1).err
-    write_pair(pairs, "double", version(), version())
+    write_pair(pairs, "double", version(sizes=TUPLES), version(sizes=TUPLES))
     assert "double optimized is stale" in timeline("double:optimized", recorded=True, status=1).err
     path.write_bytes(path.read_bytes()[:-9])
     assert "damaged: its end is missing" in timeline("double:optimized", recorded=True, status=1).err
