@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from common.isolation import forkserver, worker
+from common.isolation.pipe import Report
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.pair import Pair, Version, sizes_of, skip_reason
@@ -18,9 +19,8 @@ Profiled = tuple[Version, Recording, Profile | None]  # a profile, unless the re
 
 def profiles_of(pair: Pair, chosen: Sequence[Version], size: str, device: str | None) -> Iterator[Profiled]:
     """Profile versions of a pair, all in one child, at each size of this name. Raises DeviceError."""
-    from common.profiling.recorder import record_versions  # a slow import
-
     device = device or default_device()
+    forkserver.prefer("triton" if device.startswith("cuda") else "cpu")  # before the first child: one server
     info, _ = survey_apart(device, with_limits=False)
     environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
     skipped = {version.label: _skip_reason(pair, version, info) for version in chosen}
@@ -28,14 +28,22 @@ def profiles_of(pair: Pair, chosen: Sequence[Version], size: str, device: str | 
     yield from (
         (version, Recording(f"skipped: {skipped[version.label]}"), None) for version in chosen if version not in able
     )
-    forkserver.prefer(info["kind"])
     for name in sizes_of(pair, size, info["kind"] == "cpu") if able else ():
         try:
-            recordings = worker.call(record_versions, able, pair.sizes[name], device)
+            recordings = worker.call(_record, able, pair.sizes[name], device)
         except worker.ChildFailed as death:
             recordings = {version.label: Recording(str(death)) for version in able}
         for version in able:
             yield version, *_profile(pair, version, name, environment, recordings[version.label])
+
+
+def _record(
+    versions: Sequence[Version], arguments: dict[str, Any], device: str, report: Report
+) -> dict[str, Recording]:
+    """In the child, which has torch; the parent needs none."""
+    from common.profiling.recorder import record_versions
+
+    return record_versions(versions, arguments, device, report)
 
 
 def _profile(
@@ -44,17 +52,8 @@ def _profile(
     if recording.problem:
         return recording, None
     arguments, code = as_json(pair.sizes[size]), source_hash(pair)
-    about = About(
-        pair.chapter,
-        pair.name,
-        version.label,
-        size,
-        arguments,
-        code,
-        environment,
-        recording.call_s,
-        recording.profiled_s,
-    )
+    times = recording.call_s, recording.profiled_s
+    about = About(pair.chapter, pair.name, version.label, size, arguments, code, environment, *times)
     try:
         return recording, fitted(Profile(about, list(recording.events)))
     except RecordError as error:
