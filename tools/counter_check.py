@@ -8,13 +8,9 @@ A child process under `ncu` calls each version twice; the second call is profile
 with empty caches, until all counters are read. The clocks are not changed.
 """
 
-import csv
-import io
 import json
 import multiprocessing
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from argparse import Namespace
@@ -28,9 +24,8 @@ from typing import Any
 
 from common.isolation.worker import one_line
 from common.machine.device import describe, has_gpu, versions
-from common.pairs.pair import ROOT
-from common.pairs.user_error import UserError
 from common.pairs.wide_tables import print_table
+from common.profiling.counters import OPTIONS, CannotCount, launches_in, ncu
 from common.record import files
 from common.show.console import make_console, print_wrapped
 from tools.counted_launches import ChosenVersion, call_of, choose_versions, count_version, machine_of
@@ -39,47 +34,9 @@ from tools.counter_truth import FIXED, METRICS, OCCUPANCY, SCHEMA, ComparedKerne
 
 DEADLINE_S = 600
 CHILD = "import sys; from tools.counter_check import launch; launch(*sys.argv[1:])"
-OPTIONS = (
-    "--profile-from-start", "off", "--cache-control", "all", "--clock-control", "none",
-    "--csv", "--page", "raw", "--print-units", "base", "--print-fp",
-)  # fmt: skip
 Key = tuple[int, str]  # (index of the chosen version, name of the kernel)
 Counters = dict[str, float]
 Counts = dict[str, dict[str, int]] | str  # of a version, by kernel; or the reason why there are none
-
-
-class CannotCount(UserError):
-    """No GPU, no Nsight Compute, no permission, or an unknown output; str() says which."""
-
-
-def ncu(*arguments: str) -> str:
-    """The output of Nsight Compute. Raises CannotCount."""
-    if not (path := shutil.which("ncu")):
-        raise CannotCount("Nsight Compute is needed: ncu is not on the PATH")
-    try:
-        process = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S, cwd=ROOT)
-    except subprocess.TimeoutExpired:
-        raise CannotCount(f"ncu took more than {DEADLINE_S} s") from None
-    output = (process.stdout + process.stderr).strip().splitlines()
-    errors = [text.removeprefix("==ERROR== ") for text in output if text.startswith("==ERROR==")]
-    if process.returncode or errors:
-        reason = (errors or output[-1:] or ["it said nothing"])[0]
-        raise CannotCount(f"ncu ended with status {process.returncode}: {reason}")
-    return process.stdout
-
-
-def table(text: str) -> list[tuple[str, Counters]]:
-    """(Kernel, counters) in the order of launches, from ncu's CSV. Raises CannotCount."""
-    lines = csv.DictReader(io.StringIO("\n".join(text for text in text.splitlines() if text.startswith('"'))))
-    launches = []
-    try:
-        for row in lines:
-            if row["ID"]:  # the row after the head holds only units
-                values = {name: row[name] for name in METRICS if row.get(name) not in (None, "", "n/a")}
-                launches.append((row["Kernel Name"], {name: float(values[name].replace(",", "")) for name in values}))
-    except (KeyError, ValueError) as error:
-        raise CannotCount(f"not a table of Nsight Compute ({type(error).__name__}: {error})") from None
-    return launches
 
 
 def sum_by_kernel(launches: list[Key], profile: Iterable[tuple[str, Counters]]) -> dict[Key, Counters]:
@@ -137,8 +94,10 @@ def profile_versions(plan: list[ChosenVersion], metrics: list[str]) -> dict[Key,
     with tempfile.TemporaryDirectory() as folder:
         plan_file, out = Path(folder) / "planned", Path(folder) / "launched"
         plan_file.write_text(json.dumps([asdict(version) for version in plan]))
-        printed = ncu(*OPTIONS, "--metrics", ",".join(metrics), sys.executable, "-c", CHILD, str(plan_file), str(out))
-        return sum_by_kernel([(number, name) for number, name in json.loads(out.read_text())], table(printed))
+        words = [*OPTIONS, "--cache-control", "all", "--metrics", ",".join(metrics)]
+        printed = ncu(*words, sys.executable, "-c", CHILD, str(plan_file), str(out), deadline_s=DEADLINE_S)
+        made = [(number, name) for number, name in json.loads(out.read_text())]
+        return sum_by_kernel(made, launches_in(printed, METRICS))
 
 
 def _use_one_thread() -> None:

@@ -37,7 +37,7 @@ EXAMPLES = """
   benchmark.py --show F.json --stats                the table of a record, with means and spreads
   benchmark.py --compare OLD.json NEW.json          regressions between two runs
   benchmark.py --xray coalescing --arch sm_90       its kernels as machine code, compiled for an H100
-  benchmark.py --timeline cuda_graphs:graph         where a version's call waits: lanes of the CPU and the GPU
+  benchmark.py --timeline cuda_graphs:optimized     where a version's call waits: lanes of the CPU and the GPU
   benchmark.py --race softmax                       do its kernels' programs race? seen without a GPU
   benchmark.py --count softmax                      what its versions ask of the memory, counted without a GPU
 """
@@ -133,6 +133,8 @@ def select(args: argparse.Namespace) -> list[Pair]:
         text = f"--{', --'.join(options)} or --{last}"
         raise UsageError(f"nothing to do: pass {text} (--help shows all)")
     timeline = (args.timeline or "").partition(":")[0]
+    if args.timeline is not None and not timeline:
+        raise UsageError(f"--timeline {args.timeline!r} names no pair: it takes PATTERN or PATTERN:VERSION")
     only = args.xray or args.count or args.race or timeline or args.only
     pairs, names = list[Pair](), list[str]()
     for folder in folders:

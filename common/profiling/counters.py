@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,10 @@ from common.pairs.pair import ROOT, Pair, Version, discover
 from common.pairs.user_error import UserError
 
 DEADLINE_S = 120
+OPTIONS = (
+    "--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+    "--print-fp",
+)  # fmt: skip
 MOST_LAUNCHES = 40  # of a call: each is repeated about ten times
 CHILD = "import sys; from common.profiling.counters import launch; launch(*sys.argv[1:])"
 METRICS = {  # name here -> counter
@@ -48,44 +53,54 @@ class CannotCount(UserError):
     """No GPU, no Nsight Compute, no permission, or an unknown output; str() says which."""
 
 
-def read_counters(pair: Pair, version: Version, arguments: dict[str, Any]) -> list[Row]:
-    """A row for each launch of a call. Raises CannotCount."""
-    if not (ncu := shutil.which("ncu")):
+def ncu(*arguments: str, deadline_s: int = DEADLINE_S) -> str:
+    """The output of Nsight Compute. Raises CannotCount."""
+    if not (path := shutil.which("ncu")):
         raise CannotCount("no counters: Nsight Compute is not installed (ncu is not on the PATH)")
-    words = [ncu, "--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw"]
-    words += ["--print-units", "base", "--print-fp", "--launch-count", str(MOST_LAUNCHES)]
-    words += ["--metrics", ",".join(METRICS.values()), sys.executable, "-c", CHILD]
-    words += [str(version.path.parent), pair.name, version.label, json.dumps(arguments)]
+    words = [path, *arguments]
     try:
-        process = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S, cwd=ROOT, check=False)
+        process = subprocess.run(words, capture_output=True, text=True, timeout=deadline_s, cwd=ROOT, check=False)
     except subprocess.TimeoutExpired:
-        raise CannotCount(f"no counters: ncu took more than {DEADLINE_S} s") from None
+        raise CannotCount(f"no counters: ncu took more than {deadline_s} s") from None
     lines = (process.stdout + process.stderr).strip().splitlines()
     errors = [line.removeprefix("==ERROR== ") for line in lines if line.startswith("==ERROR==")]
     if process.returncode or errors:
         reason = (errors or lines[-1:] or ["it printed nothing"])[0]
         raise CannotCount(f"no counters: ncu ended with status {process.returncode}: {reason}")
-    return rows_of(process.stdout)
+    return process.stdout
+
+
+def launches_in(text: str, counters: Iterable[str]) -> list[tuple[str, dict[str, float]]]:
+    """(Kernel, what the table has of these counters) in the order of launches, from ncu's CSV. Raises CannotCount."""
+    table = csv.DictReader(line for line in text.splitlines() if line.startswith('"'))
+    launches, wanted = [], list(counters)
+    try:
+        for line in table:
+            if line["ID"]:  # the row after the head holds only units
+                texts = {name: line[name] for name in wanted if line.get(name) not in (None, "", "n/a")}
+                launches.append((line["Kernel Name"], {name: float(texts[name].replace(",", "")) for name in texts}))
+    except (KeyError, ValueError) as error:
+        raise CannotCount(f"no counters: ncu's table is not understood ({type(error).__name__}: {error})") from None
+    return launches
+
+
+def read_counters(pair: Pair, version: Version, arguments: dict[str, Any]) -> list[Row]:
+    """A row for each launch of a call. Raises CannotCount."""
+    words = [*OPTIONS, "--launch-count", str(MOST_LAUNCHES), "--metrics", ",".join(METRICS.values())]
+    words += [sys.executable, "-c", CHILD, str(version.path.parent), pair.name, version.label, json.dumps(arguments)]
+    return rows_of(ncu(*words))
 
 
 def rows_of(text: str) -> list[Row]:
     """The rows of ncu's CSV, in the order of launches. Raises CannotCount."""
-    table = csv.DictReader(line for line in text.splitlines() if line.startswith('"'))
-    rows = []
-    try:
-        for line in table:
-            if line["ID"]:  # the row after the head holds only units
-                rows.append({"kernel": line["Kernel Name"]} | _values(line))
-    except (KeyError, ValueError) as error:
-        raise CannotCount(f"no counters: ncu's table is not understood ({type(error).__name__}: {error})") from None
+    names = {counter: name for name, counter in METRICS.items()}
+    rows = [
+        {"kernel": kernel} | {names[counter]: value for counter, value in values.items()}
+        for kernel, values in launches_in(text, METRICS.values())
+    ]
     if not rows:
         raise CannotCount("no counters: ncu saw no kernel")
     return rows
-
-
-def _values(line: dict[str, str]) -> dict[str, float]:
-    texts = {name: line.get(counter) for name, counter in METRICS.items()}
-    return {name: float(text.replace(",", "")) for name, text in texts.items() if text not in (None, "", "n/a")}
 
 
 def launch(folder: str, name: str, label: str, arguments: str) -> None:

@@ -14,8 +14,9 @@ from common.profiling.profile_file import Event, Profile, spans
 
 Interval = tuple[float, float]
 Piece = tuple["Part", Interval, str]  # `Slice` in microseconds
-SYNCHRONOUS = ("Synchronize", "cudaMemcpy ", "cuMemcpyDtoH", "cuMemcpyHtoD")  # in a call's name with a space behind
-ALLOCATES = ("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister", "cuMem")
+COPIES = ("cudaMemcpy", "cuMemcpy")  # where "Async" follows, the host does not wait
+ALLOCATES = ("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister",
+             "cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease")  # fmt: skip
 
 
 class Part(StrEnum):
@@ -150,7 +151,7 @@ def _gaps(events: Sequence[Event], work: Sequence[Event], gaps: Iterable[Interva
             bisect_left(runtime, time, key=lambda call: call.ts)
             for time in (before.end if before else 0.0, launch.ts if launch else 0.0)
         )
-        reason = _reason([call for call in runtime[first:last] if call.end > begin])
+        reason = _reason([call for call in runtime[first:last] if begin < call.end <= end])
         halves = [(reason, (begin, issued), work[place].name), (Part.LAUNCH, (issued, end), work[place].name)]
         pieces += [half for half in halves if length([half[1]]) > 0]
     return pieces
@@ -170,7 +171,7 @@ def _reason(calls: Sequence[Event]) -> Part:
 
 def is_wait(call: Event) -> bool:
     """Whether a call of CUDA returns only when the GPU has done its work."""
-    return any(word in f"{call.name} " for word in SYNCHRONOUS)
+    return "Synchronize" in call.name or (call.name.startswith(COPIES) and "Async" not in call.name)
 
 
 def _slices(pieces: Iterable[Piece]) -> tuple[Slice, ...]:

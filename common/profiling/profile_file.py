@@ -163,7 +163,7 @@ def recorded(pair: Pair, version: Version, size: str = "default", folder: Path |
     profiles = [profile for profile in map(load, sorted(paths)) if profile.about.pair == pair.name]
     what = f"{pair.name} {short(version.label)}" + f" at size {size}" * (size != "default")
     if not profiles:
-        raise RecordError(f"no profile of {what} is recorded: leave out --recorded to profile it here")
+        raise RecordError(f"no profile of {what} is recorded: `benchmark.py --timeline {pair.name}` profiles it here")
     if not (current := [profile for profile in profiles if is_current(profile, pair)]):
         raise RecordError(f"the recorded profile of {what} is stale: the pair, or this size, has changed since")
     return max(current, key=lambda profile: (profile.about.environment["device"]["kind"], _date(profile)))

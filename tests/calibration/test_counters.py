@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("triton")  # not on macOS
 
+from common.profiling.counters import CannotCount, launches_in
 from tests.samples import refused
 from tools import counter_check, counter_truth
 from tools.__main__ import main
@@ -22,7 +23,7 @@ from tools.counted_launches import (
     machine_of,
 )
 from tools.counter_page import errors, markdown, pages
-from tools.counter_truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, ComparedKernel, Truth
+from tools.counter_truth import GRID, L2_READ, METRICS, READ, THREADS, WAYS, WRITTEN, ComparedKernel, Truth
 
 LOADS, STORES, RED = WAYS["load"][0], WAYS["store"][0], WAYS["atomic"][1]
 DEVICE = {"kind": "cuda", "name": "NVIDIA H200", "capability": [9, 0], "sms": 132, "cache_bytes": 60 << 20}
@@ -58,17 +59,17 @@ def comparison(*kernels, **fields):
 def test_a_table_is_read_whatever_is_printed_around_it_and_launches_are_added_up():
     square = "square_kernel", {GRID: 256.0, THREADS: 128.0, LOADS: 262_144.0, READ: 1_048_576.0}  # n/a is no counter
     fill = "void at::native::fill(float)", {GRID: 1.0, THREADS: 128.0, LOADS: 0.0, READ: 0.0}
-    assert counter_check.table(TABLE) == [square, fill, square]
+    assert launches_in(TABLE, METRICS) == [square, fill, square]
     launched = [(0, "square_kernel"), (0, "square_kernel")]
-    found = counter_check.sum_by_kernel(launched, counter_check.table(TABLE))  # added up, without torch's
+    found = counter_check.sum_by_kernel(launched, launches_in(TABLE, METRICS))  # added up, without torch's
     assert found == {(0, "square_kernel"): {GRID: 512, THREADS: 128, LOADS: 524_288, READ: 2_097_152}}
 
 
 def test_other_launches_than_were_made_and_a_table_of_another_kind_are_refused():
-    with refused("Nsight Compute profiled", kind=counter_check.CannotCount):
-        counter_check.sum_by_kernel([(0, "square_kernel"), (1, "other_kernel")], counter_check.table(TABLE))
-    with refused("not a table of Nsight Compute", kind=counter_check.CannotCount):
-        counter_check.table(TABLE.replace('"262,144"', '"many"'))
+    with refused("Nsight Compute profiled", kind=CannotCount):
+        counter_check.sum_by_kernel([(0, "square_kernel"), (1, "other_kernel")], launches_in(TABLE, METRICS))
+    with refused("ncu's table is not understood", kind=CannotCount):
+        launches_in(TABLE.replace('"262,144"', '"many"'), METRICS)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,10 @@ def test_without_counters_one_line_says_why(tmp_path, monkeypatch, capsys):
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     assert main(["counter_check", "--record"]) == 2
-    assert capsys.readouterr() == ("", "counter_check: ncu ended with status 1: ERR_NVGPUCTRPERM - no permission\n")
+    assert capsys.readouterr() == (
+        "",
+        "counter_check: no counters: ncu ended with status 1: ERR_NVGPUCTRPERM - no permission\n",
+    )
     assert not [*tmp_path.glob("*/traffic.json")]
 
 

@@ -129,6 +129,7 @@ def test_an_unknown_table_of_counters_is_refused(text, said):
         (["--chapter", "1", "--counters"], "--counters does not go with a measurement of pairs"),
         (["--timeline", "coalescing", "--recorded", "--device", "cpu"], "excludes --record, --device and --counters"),
         (["--timeline", "coalescing:nosuch", "--recorded"], "coalescing has no version 'nosuch'"),
+        (["--timeline", ":fused"], "--timeline ':fused' names no pair"),
         (["--timeline", "nosuch"], "no pair of any chapter matches 'nosuch'"),
         (["--timeline", "coalescing", "--json", "x"], "--json does not go with --timeline"),
         (["--timeline", "coalescing", "--size", "huge"], "no selected pair has a size 'huge'"),
