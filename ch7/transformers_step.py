@@ -18,11 +18,10 @@ _bound = {}  # the model -> the addresses of its weights and its cache
 @lru_cache(maxsize=1)  # a model keeps the memory of its weights
 def llama(heads, kv_heads, width, layers, context, vocabulary, hidden, inner, device):
     """transformers' model without weights, and a static cache without memory."""
-    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
+    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache, logging
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-    from transformers.utils.logging import set_verbosity_error
 
-    set_verbosity_error()
+    logging.set_verbosity_error()  # nothing is written beside the table
     config = LlamaConfig(
         vocab_size=vocabulary, hidden_size=heads, intermediate_size=inner, num_hidden_layers=layers,
         num_attention_heads=heads, num_key_value_heads=kv_heads, head_dim=width, max_position_embeddings=context,
