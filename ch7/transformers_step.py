@@ -11,17 +11,17 @@ import torch
 from compiled import compiled
 
 CALLS = 3  # until a CUDA graph is replayed: torch.compile warms up, records, and replays
+GRAPHS = (("triton.cudagraphs", True),)  # which is mode="reduce-overhead", also where the cache is small
 _bound = {}  # the model -> the addresses of its weights and its cache
 
 
 @lru_cache(maxsize=1)  # a model keeps the memory of its weights
 def llama(heads, kv_heads, width, layers, context, vocabulary, hidden, inner, device):
     """transformers' model without weights, and a static cache without memory."""
-    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
+    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache, logging
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-    from transformers.utils.logging import set_verbosity_error
 
-    set_verbosity_error()
+    logging.set_verbosity_error()  # nothing is written beside the table
     config = LlamaConfig(
         vocab_size=vocabulary, hidden_size=heads, intermediate_size=inner, num_hidden_layers=layers,
         num_attention_heads=heads, num_key_value_heads=kv_heads, head_dim=width, max_position_embeddings=context,
@@ -72,12 +72,12 @@ def step(token, position, cache_k, cache_v, weights):
     layers, kv_heads, context, width = cache_k.shape
     heads, inner = weights["w_out"].shape[2] // width, weights["w_down"].shape[2]
     decoder, static = llama(heads, kv_heads, width, layers, context, *weights["w_head"].shape, inner, token.device)
-    function = compiled(forward, cache_k, mode="reduce-overhead")
+    function = compiled(forward, cache_k, options=GRAPHS)
     addresses = tuple(t.data_ptr() for t in (cache_k, cache_v, *weights.values()))
     if _bound.get(decoder) != addresses:
         _bound.clear()
-        _bound[decoder] = addresses
         bind(decoder, static, cache_k, cache_v, weights)
         for _ in range(CALLS * token.is_cuda):  # each writes the same row
             function(decoder, static, token, position)
+        _bound[decoder] = addresses
     return function(decoder, static, token, position).clone()  # the next call overwrites the graph's answer
