@@ -177,6 +177,10 @@ def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
         def __init__(self, code: str, name: str, options: tuple[str, ...] = (), **_: Any) -> None:
             self.code, self.name, self.options = code, name, options
 
+        @property
+        def kernel(self) -> Any:  # the compiled function, which takes the same by position, and a cooperative launch
+            return lambda grid, block, args, shared, stream, _: self(grid, block, args, shared_mem=shared)
+
         def __call__(self, grid: Any, block: Any, args: Any, *, shared_mem: int = 0, stream: Any = None) -> None:
             threads = math.prod(block)
             keep(CudaLaunch(self.name, self.code, tuple(self.options), threads, shared_mem, (grid, block), args))
