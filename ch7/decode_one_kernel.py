@@ -155,6 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step(
     const long long *token, const long long *position_, T *cache_k, T *cache_v, const float *cos, const float *sin,
     const T *embedding, const T *norms, const char *qkv, const char *out, const char *gate_up, const char *down,
     const char *head, Word *words, T *logits) {
+    static_assert(WARPS * SLOTS * CHUNK + sizeof(Shared) <= SHARED_MEM, "more shared memory than the host asks for");
     Word *x_mid = words + PAD(H), *qkv_words = x_mid + PAD(H), *inner = qkv_words + QKV, *parts = inner + PAD(F);
     u64 *lse = (u64 *)(parts + HEADS * SHARES * D);
     u32 *steps = (u32 *)(lse + HEADS * SHARES);
@@ -262,8 +263,9 @@ def prepared(cache_k, w_cos, w_sin, eps, w_embedding, w_norms, w_qkv, w_out, w_g
     slots = (gpu.shared_memory_per_block_optin - fixed) // (WARPS * (CHUNK + 16))
     if slots < 2:
         raise ValueError(f"{gpu.shared_memory_per_block_optin} bytes of shared memory: no room for two pieces a warp")
-    options = tuple(f"-D{name}={value}" for name, value in {**sizes, "SLOTS": slots}.items())
     shared_mem = fixed + slots * WARPS * (CHUNK + 16)
+    constants = {**sizes, "SLOTS": slots, "SHARED_MEM": shared_mem}
+    options = tuple(f"-D{name}={value}" for name, value in constants.items())
     kernel = cupy.RawKernel(SOURCE, "decode_step", options, enable_cooperative_groups=True)  # all CTAs at once, or none
     kernel.max_dynamic_shared_size_bytes = shared_mem
     elements = (2 * padded[0] + padded[2]) // size + w_qkv.shape[1] + heads * shares * sizes["D"]

@@ -49,7 +49,7 @@ def setup(token, position, cache_k, cache_v, w_cos, w_sin, **weights):
 def run(
     token, position, cache_k, cache_v, w_cos, w_sin, kernel, launch, shared_mem, constant, logits, **weights
 ):  # fmt: skip
-    arguments = [tensor.data_ptr() for tensor in (token, position, cache_k, cache_v, *constant)]
+    arguments = tuple(tensor.data_ptr() for tensor in (token, position, cache_k, cache_v, *constant))
     stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
     kernel(*launch, arguments, shared_mem=shared_mem, stream=stream)
     return logits
