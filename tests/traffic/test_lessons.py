@@ -336,7 +336,7 @@ CHAPTER_7 = {
             launches=2 * 5 + 2, atomics=2 * 2 * 16, per_address=16,
         ),
         "optimized/dependent": says("the same, and two integers", launches=2 * 5 + 4, atomics=2 * 2 * 16),
-        "optimized/one": says("one kernel", launches=1),
+        "optimized/one": says(CUDA),
     },
     "ch7/gemv": {  # KiB: W is 4096, x 16; the unit is both
         "baseline": says("x for each of 256 rows", launches=1, requested=(4096 + 256 * 16) / 4112, distinct=1),
@@ -462,7 +462,9 @@ def counted(name, size):
 
 
 def amounts_of(found):
-    """Of one Counted: what a lesson can speak of."""
+    """Of one Counted: what a lesson can speak of; nothing of a version that cannot be counted."""
+    if found.traffic is None:
+        return {}
     traffic, all_of_it = found.traffic, found.traffic.total
     flops = sum(amount for key, amount in found.cost.items() if key.endswith("_flops"))
     return {
