@@ -39,14 +39,14 @@ pytest.importorskip("cuda.bindings.nvrtc")
 
 
 @pytest.fixture
-def spills_only(monkeypatch, architectures):
-    """The code itself is read of the sample, and where there is a stack: without one no other kernel spills.
+def spills_only(monkeypatch):
+    """The code itself is read for one generation, and where there is a stack: without one no other kernel spills.
 
-    The reading takes longer than most compilations, and that a spill needs a stack is the compiler's doing, not ours.
+    The reading takes longer than most compilations.
     """
 
     def anatomy(binary, machine):
-        if architectures != ARCHITECTURES or stack_bytes(binary):
+        if machine is H100 or stack_bytes(binary):
             return dissect(binary, machine)
         return SimpleNamespace(spills=0, stack_bytes=0)
 
