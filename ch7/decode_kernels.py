@@ -209,7 +209,7 @@ def step(
     made, eps, pdl, token, position, cache_k, cache_v, w_cos, w_sin, w_embedding, w_norms, w_qkv, w_out, w_gate_up,
     w_down, w_head,
 ):  # fmt: skip
-    """The logits [V], float32, in a buffer that the next step overwrites. `made`: of `buffers`."""
+    """The logits [V], in the type of the weights, in a buffer that the next step overwrites. `made`: of `buffers`."""
     x, qkv, y, inner, logits = (made[name] for name in ("x", "qkv", "y", "inner", "logits"))
     (layers, kv_heads, C, D), (_, H, rows) = cache_k.shape, w_out.shape
     G, F = rows // D // kv_heads, w_down.shape[2]
