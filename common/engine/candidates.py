@@ -22,6 +22,7 @@ from common.pairs.syntax import ContractError
 from common.record.outcome import Cause, Finding
 from common.record.result import CONTROL
 
+KEPT = ("cache", "state")  # how the names of inputs begin that a call may read and write
 REFERENCE_ROWS = 64  # rows of the answer, if there is no memory for the reference of all
 
 
@@ -76,7 +77,7 @@ class Candidate:
         """
         state: dict[str, Any] = {}
         if self.setup:
-            private = clone({name: value for name, value in inputs.items() if not name.startswith(("w_", "cache"))})
+            private = clone({name: value for name, value in inputs.items() if not name.startswith(("w_", *KEPT))})
             same = weights(weights_from) | caches(weights_from)
             with _holding(caches(weights_from), inputs):
                 state = call_function(self.module, "setup", {**private, **private_views(same)})
@@ -198,8 +199,8 @@ def weights(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def caches(tree: dict[str, Any]) -> dict[str, Any]:
-    """The inputs that a call may read and write, as the keys and values that a decoder has seen."""
-    return {name: value for name, value in tree.items() if name.startswith("cache")}
+    """The inputs that a call may read and write: a decoder's keys and values, an optimizer's state."""
+    return {name: value for name, value in tree.items() if name.startswith(KEPT)}
 
 
 def _run_with_caches(run: Callable[..., Any], /, **arguments: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from common.checks import arrays, guards, stress
-from common.engine.candidates import Candidate, Disqualified, caches, call_function, weights
+from common.engine.candidates import KEPT, Candidate, Disqualified, caches, call_function, weights
 from common.machine.device import cupy_on
 from common.record.outcome import Cause, Finding
 
@@ -187,7 +187,7 @@ def harvest_grads(inputs: dict[str, Any]) -> dict[str, torch.Tensor]:
 
 
 def read_only_inputs(tree: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in tree.items() if not name.startswith(("out", "cache"))}
+    return {name: value for name, value in tree.items() if not name.startswith(("out", *KEPT))}
 
 
 def inputs_proper(tree: dict[str, Any]) -> dict[str, Any]:
