@@ -106,10 +106,12 @@ def hidden_of(words, weights, heads, attend, layer=block):
     return norm(x, gain, bias)
 
 
-def loss_of(words, weights, heads, attend, layer=block):
-    """The mean cross entropy of each word [B, T + 1] after those before it."""
+def loss_of(words, weights, heads, attend, vocabulary=None, layer=block):
+    """The mean cross entropy of each word [B, T + 1] after those before it. Rows from `vocabulary` on are no words."""
     x = hidden_of(words[:, :-1], weights, heads, attend, layer)
-    logits = F.linear(x, weights[0]).flatten(0, 1)  # [B T, V]
+    logits = F.linear(x, weights[0]).flatten(0, 1)  # [B T, V] or [B T, V']
+    if vocabulary is not None:
+        logits = logits.masked_fill(torch.arange(logits.shape[1], device=logits.device) >= vocabulary, -torch.inf)
     return F.cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), words[:, 1:].flatten())
 
 

@@ -1,0 +1,58 @@
+"""graph.
+
+Predict: todo.
+"""
+
+import fastest
+import gpt
+import torch
+
+CLOCK = "wall"
+PRECISION = "bf16"
+VERSUS = "padded"
+DEVICE = "cuda"
+
+
+def inputs(batch=4, tokens=512, layers=6, hidden=512, heads=8, vocabulary=50_257, device="cuda"):
+    return gpt.drawn(batch, tokens, layers, hidden, heads, vocabulary, device)
+
+
+def cost(words, state_weights, state_m, state_v, heads, vocabulary):
+    return {"bf16_flops": gpt.flops(words, state_weights, vocabulary), "dram_bytes": gpt.adam_bytes(state_weights)}
+
+
+def library_max_autotune(words, state_weights, state_m, state_v, heads, vocabulary):  # torch.compile at its most
+    return fastest.step(words, state_weights, state_m, state_v, heads, vocabulary)
+
+
+loss_of = torch.compile(gpt.loss_of, dynamic=False, fullgraph=True)
+
+
+def step(words, heads, vocabulary, weights, optimizer):
+    with torch.autocast(words.device.type, torch.bfloat16):
+        loss = loss_of(words, weights, heads, gpt.fused_attention, vocabulary)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return loss.detach()
+
+
+def setup(words, state_weights, state_m, state_v, heads, vocabulary):
+    weights = gpt.leaves(state_weights)
+    kept_words, optimizer = words.clone(), gpt.adamw(weights, state_m, state_v, fused=True, capturable=True)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):  # compiles and loads all kernels: that may not happen during a capture
+        for _ in range(2):
+            step(kept_words, heads, vocabulary, weights, optimizer)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # it takes the gradients' memory for itself
+        loss = step(kept_words, heads, vocabulary, weights, optimizer)
+    return {"kept_words": kept_words, "graph": graph, "loss": loss, "kept": (weights, optimizer)}
+
+
+def run(words, state_weights, state_m, state_v, heads, vocabulary, kept_words, graph, loss, kept):
+    kept_words.copy_(words)  # the graph reads this address, and those of the weights and the moments
+    graph.replay()
+    return loss
