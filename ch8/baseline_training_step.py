@@ -15,7 +15,6 @@ Predict: which of these lines takes the longest? And at `large`, GPT-2 itself wi
 """
 
 import gpt
-import torch
 
 SIZES = {
     "check": {"batch": 5, "tokens": 31, "layers": 1, "hidden": 24, "heads": 3, "vocabulary": 50},
