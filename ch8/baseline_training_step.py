@@ -1,7 +1,7 @@
-"""One training step as it is first written: products in float32, attention written out, Adam weight by weight.
+"""One training step as it is first written: float32 products, attention written out, Adam weight by weight.
 
-Problem: a model of GPT-2's shape (`gpt.py`): its loss, the gradients of all weights, and a step of AdamW. Each version
-takes the same step from the same weights and moments.
+Problem: a model of GPT-2's shape (`gpt.py`): its loss, the gradients of all weights, and a step of AdamW. Each
+version takes the same step from the same weights and moments.
 Cost: at the default size (4 sequences of 512 tokens, 6 layers of 512 channels, 50,257 words: 45 M weights)
 
     products       0.57 TFLOP in float32

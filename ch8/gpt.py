@@ -10,7 +10,7 @@ Shapes: B sequences of T tokens, L layers, H hidden channels, V words. A step ha
 V' is V rounded up to a multiple of 128. The rows from V on are zeros, and stay zeros. A version may use them or not.
 
 Weights and Adam's moments are drawn, not trained: neither times nor bytes depend on their values. The moments are of
-the gradients' size, as in a run that has gone on for a million steps: Adam's corrections for the first steps are 1 then.
+the gradients' size, as after a million steps: Adam's corrections for the first steps are 1 then.
 """
 
 import torch

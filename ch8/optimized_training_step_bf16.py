@@ -1,10 +1,10 @@
 """A training step in bfloat16 by autocast: half of the bytes of each product, and a conversion for each weight.
 
 Problem: in TF32 each activation still has 4 bytes, and the products read and write all of them.
-Idea: `torch.autocast` converts what enters a product to bfloat16. Weights and moments stay float32, and so do sums over
-many elements: the norms, the softmax, the loss.
-Cost: products at 989 instead of 495 TFLOP/s (an H200's datasheet) with half of the bytes; against it 138 more launches
-that convert weights, activations and gradients.
+Idea: `torch.autocast` converts what enters a product to bfloat16. Weights and moments stay float32, and so do sums
+over many elements: the norms, the softmax, the loss.
+Cost: products at 989 instead of 495 TFLOP/s (an H200's datasheet) with half of the bytes; against it 138 more
+launches that convert weights, activations and gradients.
 Predict: logits come out in bfloat16, and the loss is taken in float32. Do they need less memory than before?
 """
 

@@ -1,6 +1,9 @@
-"""fused.
+"""A training step with AdamW in one kernel: weights, gradients and moments are read once and written once.
 
-Predict: todo.
+Problem: `foreach` still makes 8 passes. Between two of them everything goes to memory and comes back.
+Idea: `fused=True`: a kernel keeps a weight, its gradient and its moments in registers, and does all of the step.
+Cost: 7 x 180 MB, which is the least, instead of about 18 x 180 MB: 2 GB less.
+Predict: 2 GB at 4.8 TB/s. At `large` (124 M weights) it is 5.5 GB. What does the step gain, in milliseconds?
 """
 
 import gpt

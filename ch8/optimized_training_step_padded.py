@@ -1,6 +1,12 @@
-"""padded.
+"""A training step with the vocabulary padded to 50,304: rows of logits begin at aligned addresses.
 
-Predict: todo.
+Problem: a row of logits has 50,257 numbers of 2 bytes. Rows begin at odd multiples of 2 bytes, and tensor cores'
+kernels load and store 16 bytes at a time: with such rows cuBLAS has to choose kernels that do less at once.
+Idea: 47 rows more in the embedding, all zeros, to a multiple of 128. Their logits are set to minus infinity, so that
+the loss is the same, and their gradients are 0.
+Cost: 0.1 % more products and bytes. Three products have this dimension: logits, and both of their gradients, 29 % of
+the FLOPs at `large`.
+Predict: which other dimension of this model would you pad? (Look for one that is no multiple of 8.)
 """
 
 import gpt

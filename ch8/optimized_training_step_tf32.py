@@ -1,9 +1,10 @@
-"""A training step with products in TF32: the tensor cores take float32 as it stands, and round its factors to 11 bits.
+"""A training step with products in TF32: tensor cores take float32, and round its factors to 11 bits.
 
-Problem: float32 products run on the CUDA cores, at a tenth of the rate that the tensor cores have for shorter numbers.
+Problem: float32 products run on the CUDA cores, at a tenth of the rate that the tensor cores have for shorter
+numbers.
 Idea: one setting. Weights, activations and sums stay float32, and factors are rounded on their way into a product.
-Cost: 0.57 TFLOP at 495 TFLOP/s instead of 67 (an H200's datasheet). All else stays: the 412 MB of logits, the matrices
-of attention, about 900 launches.
+Cost: 0.57 TFLOP at 495 TFLOP/s instead of 67 (an H200's datasheet). All else stays: the 412 MB of logits, the
+matrices of attention, about 900 launches.
 Predict: the products are 7 times as fast. How much faster is the step at `large`, if they were 9 tenths of its time?
 """
 
