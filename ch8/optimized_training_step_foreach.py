@@ -2,7 +2,7 @@
 
 Problem: AdamW weight by weight launches 8 operations for each of 76 tensors. Most tensors are vectors of 512 numbers.
 Idea: `foreach=True`. One launch works on many tensors: their addresses are its arguments.
-Cost: the same passes over memory: each operation reads and writes all weights or moments, about 18 x 180 MB in all.
+Cost: the same passes over memory: each operation reads and writes all weights or moments, about 20 x 180 MB in all.
 Only the launches are fewer.
 Predict: at the default size, with 5 us of Python and framework a launch, how many milliseconds are gained at most?
 Why is it less on a GPU that is busy for longer than the host needs to launch?

@@ -2,8 +2,8 @@
 
 Problem: `foreach` still makes 8 passes. Between two of them everything goes to memory and comes back.
 Idea: `fused=True`: a kernel keeps a weight, its gradient and its moments in registers, and does all of the step.
-Cost: 7 x 180 MB, which is the least, instead of about 18 x 180 MB: 2 GB less.
-Predict: 2 GB at 4.8 TB/s. At `large` (124 M weights) it is 5.5 GB. What does the step gain, in milliseconds?
+Cost: 7 x 180 MB, which is the least, instead of about 20 x 180 MB: 2.3 GB less.
+Predict: at `large`, with 124 M weights, it is 6.5 GB less. At 4.8 TB/s, what does the step gain?
 """
 
 import gpt
