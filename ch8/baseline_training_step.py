@@ -14,7 +14,10 @@ By its datasheet an H200 makes 67 TFLOP/s in float32 and 989 in bfloat16, and it
 Predict: which of these lines takes the longest? And at `large`, GPT-2 itself with 16,384 tokens and 13 TFLOP a step?
 """
 
+from functools import partial
+
 import gpt
+from torch.utils.checkpoint import checkpoint
 
 SIZES = {
     "check": {"batch": 5, "tokens": 31, "layers": 1, "hidden": 24, "heads": 3, "vocabulary": 50},
@@ -33,6 +36,15 @@ STRUCTURE = {
 
 def inputs(batch=4, tokens=512, layers=6, hidden=512, heads=8, vocabulary=50_257, device="cuda"):
     return gpt.drawn(batch, tokens, layers, hidden, heads, vocabulary, device)
+
+
+def reference(words, state_weights, state_m, state_v, heads, vocabulary):
+    weights = gpt.leaves(state_weights, vocabulary)
+    layer = partial(checkpoint, gpt.block, use_reentrant=False)  # in float64 all of a step's activations are 80 GB
+    loss = gpt.loss_of(words, weights, heads, gpt.masked_attention, layer=layer)
+    loss.backward()
+    gpt.adamw(weights, state_m, state_v, foreach=False).step()
+    return loss.detach()
 
 
 def cost(words, state_weights, state_m, state_v, heads, vocabulary):
