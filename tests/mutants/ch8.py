@@ -13,4 +13,17 @@ MUTANTS = {
                "[*weights[:-2], *gpt.leaves(weights[-2:])]"),
         Mutant("half of the batch is left out", "gpt.loss_of(words,", "gpt.loss_of(words[: len(words) // 2 + 1],"),
     ],
+    "accumulation": [
+        Mutant("the loss of a part is not divided", " * (len(part) / len(words))", ""),
+        Mutant("unequal parts count as equal ones", "(len(part) / len(words))", "(1 / len(words.split(PART)))"),
+        Mutant("a part's gradients are set to zero", "        loss.backward()",
+               "        for w in weights:\n            w.grad = None\n        loss.backward()"),
+        Mutant("the last part is left out", "words.split(PART):", "words.split(PART)[: max(len(words) // PART, 1)]:"),
+        Mutant("the loss is the last part's", "mean += loss", "mean = loss"),
+        Mutant("the loss is divided, not the gradient",
+               "fused_attention) * (len(part) / len(words))", "fused_attention)",
+               also=(("mean += loss.detach()", "mean += loss.detach() * (len(part) / len(words))"),)),
+        Mutant("parts go along the sequence", "words.split(PART)", "words.split(words.shape[1] // 2 + 1, 1)",
+               also=(("(len(part) / len(words))", "(part.shape[1] / words.shape[1])"),)),
+    ],
 }  # fmt: skip
