@@ -26,4 +26,16 @@ MUTANTS = {
         Mutant("parts go along the sequence", "words.split(PART)", "words.split(words.shape[1] // 2 + 1, 1)",
                also=(("(len(part) / len(words))", "(part.shape[1] / words.shape[1])"),)),
     ],
+    "data_loading": [
+        Mutant("batches come in another order", "DataLoader(crops, batch,", "DataLoader(crops, batch, shuffle=True,",
+               of="workers"),
+        Mutant("the last batch is left out", "num_workers=2)", "num_workers=2, drop_last=True)", of="workers"),
+        Mutant("each worker has all samples", "crops = pictures.Crops(packed, places,",
+               "crops = pictures.Crops(packed, places.repeat(2, 1),", of="workers"),
+        Mutant("every step has the weights from before the call", "to(device), state_weights)",
+               "to(device), [w.clone() for w in state_weights])", of="workers"),
+        Mutant("workers live on", "for pixels in DataLoader(crops, batch, num_workers=2):",
+               "run.loader = iter(DataLoader(crops, batch, num_workers=2, persistent_workers=True))\n"
+               "    for pixels in run.loader:", of="workers"),
+    ],
 }  # fmt: skip
