@@ -55,6 +55,12 @@ def drawn(batch, tokens, layers, hidden, heads, vocabulary, device):  # the argu
             "vocabulary": vocabulary}  # fmt: skip
 
 
+def drawn_for_gradients(batch, tokens, layers, hidden, heads, vocabulary, device):
+    """Of `drawn`, what a forward and a backward pass read."""
+    drawn_all = drawn(batch, tokens, layers, hidden, heads, vocabulary, device)
+    return {"words": drawn_all["words"], "weights": drawn_all["state_weights"], "heads": heads}
+
+
 def flops(words, state_weights, vocabulary):
     """Of a step's products, forward and twice that backward: all matrices, and attention with the tokens before."""
     batch, tokens = words.shape[0], words.shape[1] - 1
