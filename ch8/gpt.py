@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 
 STEPS = 1e6  # 0.999 ** STEPS is 0
-GRADIENT = 2e-3  # size of Adam's moments
+GRADIENT = 5e-3  # size of Adam's moments
 PERIOD = 65_521  # values are drawn once and repeated: a prime, so that rows do not begin at the same place
 LAYER = 12  # tensors
 
@@ -111,7 +111,7 @@ def hidden_of(words, weights, heads, attend, layer=block):
     return norm(x, gain, bias)
 
 
-def loss_of(words, weights, heads, attend, vocabulary=None, layer=block):
+def loss_of(words, weights, heads, attend, layer=block, vocabulary=None):
     """The mean cross entropy of each word [B, T + 1] after those before it. Rows from `vocabulary` on are no words."""
     x = hidden_of(words[:, :-1], weights, heads, attend, layer)
     logits = F.linear(x, weights[0]).flatten(0, 1)  # [B T, V] or [B T, V']

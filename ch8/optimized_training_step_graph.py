@@ -36,7 +36,7 @@ loss_of = torch.compile(gpt.loss_of, dynamic=False, fullgraph=True)
 
 def step(words, heads, vocabulary, weights, optimizer):
     with torch.autocast(words.device.type, torch.bfloat16):
-        loss = loss_of(words, weights, heads, gpt.fused_attention, vocabulary)
+        loss = loss_of(words, weights, heads, gpt.fused_attention, vocabulary=vocabulary)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
