@@ -238,7 +238,7 @@ def _make_reference(stage: Stage, inputs: InputSet, other: InputSet) -> Referenc
     answer = Answer.from_call(
         out, merge_numbers(clone(out)), arguments, same_layout=True, with_gradients=baseline.has_gradients
     )
-    near = rounding_neighbours(stage, arguments, other, lambda: answer.tree)
+    near = rounding_neighbours(stage, inputs, other, lambda: answer.tree)
     return Reference(expected, rows, answer, arguments, near)
 
 

@@ -123,7 +123,7 @@ def judge_all(
         base = fresh_answer(stage, stage.candidates[0], inputs, other, condition=conditions[0])
         if base is None:
             return {}, None
-        near = rounding_neighbours(stage, inputs.by_label["baseline"], other, lambda: base.tree)
+        near = rounding_neighbours(stage, inputs, other, lambda: base.tree)
         reference = Reference(expected, rows, base, inputs.base, near)
         for condition in conditions:
             facts = {**where, "filled": True} if condition.is_filled else where
@@ -178,7 +178,7 @@ def judge_timed(
         expected, rows = expected_answer(stage, inputs, other)
         if not stage.remaining or "baseline" not in answers:
             return {}
-        near = rounding_neighbours(stage, inputs.by_label["baseline"], other, lambda: answers["baseline"])
+        near = rounding_neighbours(stage, inputs, other, lambda: answers["baseline"])
         reference = Reference(expected, rows, Answer(answers["baseline"]), inputs.base, near)
         for candidate in stage.candidates_to_judge():
             if candidate.label in answers:
@@ -208,7 +208,7 @@ def compare_round(stage: Stage, answers: dict[str, Tree], inputs: InputSet, erro
         return False
     with stage.progress.spending("verify"):
         problems = dict[str, Finding | None]()
-        near = rounding_neighbours(stage, inputs.by_label["baseline"], inputs, lambda: answers["baseline"])
+        near = rounding_neighbours(stage, inputs, inputs, lambda: answers["baseline"])
         for candidate in stage.remaining:
             if candidate.label in answers and candidate.label != "baseline" and not candidate.answer_differs:
                 pair, custom = (answers[candidate.label], answers["baseline"]), (candidate.precision, candidate.custom)

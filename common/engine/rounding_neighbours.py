@@ -30,17 +30,18 @@ def _unless_float(x: Any) -> Any:
 
 
 def rounding_neighbours(
-    stage: Stage, arguments: dict[str, Any], other: InputSet, base: Callable[[], Tree]
+    stage: Stage, inputs: InputSet, other: InputSet, base: Callable[[], Tree]
 ) -> Callable[[], list[Tree]]:
-    """Computes, when it is first called, the reference answers to inputs that are a rounding away from `arguments`.
+    """Computes, when it is first called, the reference answers to inputs that are a rounding away from these.
 
+    States are those that were drawn: by then calls have changed them, and the answer to such a state is another call's.
     Without a `reference` the integers of `base()`, the baseline's answer in the inputs' own type, are as right. None in
     a group of ranks, which would have to compute them in step.
     """
 
     @cache
     def neighbours() -> list[Tree]:
-        baseline = stage.job.pair.baseline
+        baseline, arguments = stage.job.pair.baseline, inputs.prepare("baseline")
         answers = [] if "reference" in baseline.functions else [map_arrays(_unless_float, base())]
         for seed, sign in ROUNDINGS if stage.ranks.count == 1 else ():
             with suppress(RuntimeError, ValueError, Disqualified):  # outside of the domain, or of the memory

@@ -152,7 +152,7 @@ def _judge_answers(stage: Stage, baseline_run: AloneResult, request: AloneReques
     read = partial(torch.load, map_location=stage.job.device, weights_only=True)
     base, outcomes = read(_answer_file(stage, request.folder, "baseline")), dict[str, Outcome]()
     whole = partial(_restore_all, arrays=arrays, seed=seeds[-1])
-    neighbours = rounding_neighbours(stage, inputs.base, source, lambda: whole(base["head"]))
+    neighbours = rounding_neighbours(stage, inputs, source, lambda: whole(base["head"]))
     for label, run in runs.items():
         answer, custom = read(_answer_file(stage, request.folder, label)), (run.precision, run.custom)
         problem: Finding | None = None

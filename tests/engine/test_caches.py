@@ -2,7 +2,10 @@
 
 import pytest
 from liars.child import measure_quickly, measured
-from samples import one_pair, reason_of, row_of, version
+from samples import one_pair, reason_of, row_of, version, write_pair
+
+from common.engine.runner import run_pairs
+from common.pairs.pair import discover
 
 INPUTS = """
     return {"cache_k": torch.randn(9, n, device=device), "x": torch.randn(n, device=device),
@@ -35,3 +38,21 @@ def test_a_cache_is_read_and_written(case, machine, tmp_path, monkeypatch):
     assert (row.verdict == "invalid") == bool(said), reason_of(row)
     assert said in reason_of(row)
     assert said or row.ratio, row
+
+
+COUNT = 'return {"state_n": torch.randint(1000, (n,), device=device), "x": torch.rand(n, device=device) + 0.5}'
+UP = "state_n += (4 * x).round().long()"
+TWICE = f"{UP}\n{UP}\nreturn 2 * x"
+
+
+def test_a_second_step_is_no_rounding_of_the_first(machine, tmp_path):
+    """Integers beside a rounding are compared with answers to inputs a rounding away: of states as they were drawn."""
+    form = {"arguments": "state_n, x", "inputs": COUNT, "sizes": SIZES}
+    wrong = {"first": f"{UP}\nreturn 3 * x", "twice": TWICE}  # because of the first those answers are computed
+    variants = {name: version(text, **form) for name, text in wrong.items()}
+    write_pair(tmp_path, "count", variants, version(f"{UP}\nreturn 2 * x", **form))
+    first, twice = run_pairs(discover(tmp_path), check_only=True).pairs[0].rows
+    assert (first.verdict, twice.verdict) == ("invalid", "invalid")
+    assert reason_of(twice).startswith("wrong answer at size check: state_n: "), (
+        "not only on a draw where `first` is out"
+    )
