@@ -38,4 +38,12 @@ MUTANTS = {
                "run.loader = iter(DataLoader(crops, batch, num_workers=2, persistent_workers=True))\n"
                "    for pixels in run.loader:", of="workers"),
     ],
+    "graph_breaks": [
+        Mutant("both ways are changed over", "step / norm, step)", "step, step / norm)"),
+        Mutant("the step is always scaled", "torch.where(norm > 1, step / norm, step)", "step / norm"),
+        Mutant("the norm is a sum", "step.square().mean()", "step.square().sum()"),
+        Mutant("the root is left out", ".mean().sqrt()", ".mean()"),
+        Mutant("one tensor decides for all", "compiled(*tensors) for tensors in zip(m, v, w, strict=True)",
+               "compiled(*tensors) for tensors in [(m, v, w)]", also=(("torch.stack(", "torch.cat("),)),
+    ],
 }  # fmt: skip
