@@ -6,7 +6,10 @@ ends a graph before the `if`, runs the `if` in Python, and begins another graph 
     host   graph 1 |     waits      | if | graph 2 | graph 1 |     waits ...
     GPU            | step and norm  |    idle      | update  | idle | step and norm
 
-TORCH_LOGS=graph_breaks names the line. With `fullgraph=True` it is an error.
+With `fullgraph=True` a break is an error. This names the line, without a GPU, too (in ch8):
+
+    TORCH_LOGS=graph_breaks python -c "import baseline_graph_breaks as b; b.setup(**b.inputs(2, 99, 'cpu'))"
+
 Cost: a tensor of 4 MiB is moved 6 times: m and v read, the step written; the step and w read, the result written. That
 is 24 MiB, 6 to 24 us at 1 to 4 TB/s. A break costs a copy of one number to the host, and two launches that cannot be
 issued before.

@@ -15,4 +15,4 @@ def compiled(function, on_gpu, sizes, **how):
     """`function`, compiled; for other `sizes` another copy, since PyTorch counts recompilations of each code object."""
     code = function.__code__.replace()
     copy = FunctionType(code, function.__globals__, function.__name__)
-    return torch.compile(copy, backend="inductor" if on_gpu else "eager", dynamic=False, **how)
+    return torch.compile(copy, backend="inductor" if on_gpu else "eager", **how)

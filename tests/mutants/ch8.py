@@ -46,4 +46,16 @@ MUTANTS = {
         Mutant("one tensor decides for all", "compiled(*tensors) for tensors in zip(m, v, w, strict=True)",
                "compiled(*tensors) for tensors in [(m, v, w)]", also=(("torch.stack(", "torch.cat("),)),
     ],
+    "recompilation": [
+        Mutant("rows beyond the length are kept", "[: len(x)] for", " for", of="padded"),
+        Mutant("what does not fit is cut off", "-len(x) % MULTIPLE", "-(len(x) % MULTIPLE)", of="padded"),
+        Mutant("all rows have one norm, zeros included", "x.shape[1:]", "x.shape", of="padded"),
+        Mutant("zeros stand before the rows", "(0, 0, 0, -len(x) % MULTIPLE)", "(0, 0, -len(x) % MULTIPLE, 0)",
+               of="padded"),
+        Mutant("every length is the longest one's beginning", "compiled(x, gain) for",
+               "compiled(xs[0], gain)[: len(x)] for",
+               of="dynamic"),
+        Mutant("the gain is left out", " * gain)", ")", of="dynamic"),
+        Mutant("the gate is its own factor", "eps=1e-5) * gain) * x", "eps=1e-5) * gain).square()", of="dynamic"),
+    ],
 }  # fmt: skip
