@@ -155,4 +155,13 @@ MUTANTS = {
         Mutant("the gain is left out", " * gain)", ")", of="dynamic"),
         Mutant("the gate is its own factor", "eps=1e-5) * gain) * x", "eps=1e-5) * gain).square()", of="dynamic"),
     ],
+    "channels_last": [
+        Mutant("channels are read as pixels", "F.conv2d(x, w, padding=1)",
+               "F.conv2d(x.permute(0, 2, 3, 1).reshape(x.shape), w, padding=1)"),
+        Mutant("the border is left out of the sum", "F.conv2d(x, w, padding=1)", "F.pad(F.conv2d(x, w), (1, 1, 1, 1))"),
+        Mutant("filters are turned", "F.conv2d(x, w, padding=1)", "F.conv2d(x, w.flip(2, 3), padding=1)"),
+        Mutant("products are rounded to 16 bits", "F.conv2d(x, w, padding=1)",
+               "F.conv2d(x.bfloat16(), w.bfloat16(), padding=1).to(w.dtype)"),
+        Mutant("a fifth layer, without SiLU", "    return [", "    x = F.conv2d(x, w, padding=1)\n    return ["),
+    ],
 }  # fmt: skip
