@@ -2,18 +2,22 @@
 
 import time
 from io import BytesIO
+from pathlib import Path
 
 import pytest
+from matplotlib.legend import Legend
 from msgspec import structs
 
 from common.notebook.profile_figure import draw
-from common.profiling import profile_file
-from common.profiling.lanes import Part, lanes, subtract, union
-from common.profiling.profile_file import About, Event, Profile
+from common.pairs.pair import ROOT
 from common.profiling.recorder import MARK, trim
-from common.profiling.timeline_text import bar, timeline_text
+from common.record import profile_file
 from common.record.files import RecordError
+from common.record.profile_file import About, Event, Profile
+from common.show.lanes import Part, costliest, lanes, quotable
+from common.show.timeline_text import bar, numbered, timeline_text
 
+MOST_IN_ALL = 3_000_000  # bytes of all recorded profiles
 DEVICE = {"kind": "cuda", "name": "NVIDIA H200"}
 ABOUT = About(
     "ch1", "double", "optimized/fused", "default", {"n": 4}, "0" * 16, {"device": DEVICE, "date": "2026-01-01"},
@@ -145,80 +149,128 @@ def test_without_the_profiler_work_keeps_its_time_and_waits_shrink():
     assert slower[Part.KERNELS] == pytest.approx(8e-6)
 
 
-def test_sets_of_intervals():
-    assert union([(3, 4), (0, 1), (1, 2), (5, 5), (0.5, 1.5)]) == [(0, 2), (3, 4)]
-    assert subtract([(0, 10)], [(0, 1), (3, 4), (9, 12)]) == [(1, 3), (4, 9)]
-    assert subtract([(0, 2), (3, 5)], [(1, 4)]) == [(0, 1), (4, 5)]
-    assert subtract([(0, 2)], []) == [(0, 2)] and subtract([(1, 2)], [(0, 3)]) == []
+def test_what_prose_quotes_is_of_a_call_without_the_profiler():
+    expected = {"busy": "67%", "idle": "33%", "launches": "2", "gap": "15.0 us, waits for the host"}
+    assert quotable(profile(*BUSY)) == expected
+    assert quotable(profile(work(1, 0, 100)))["gap"] == "none"
+    assert quotable(profile(call("aten::mm", 10, 40, "cpu_op"))) == {}
 
 
 # What is drawn
 
 
-def test_a_lane_as_letters():
-    assert bar(lanes(profile(*BUSY))[1].slices, 1e-4, 20) == "hhhl######hhhl##eeee"
+def test_rows_of_letters():
+    pieces = [("a", 0, 2e-5), ("b", 2e-5, 2.2e-5), ("c", 2.2e-5, 4e-5), ("d", 6e-5, 1e-4)]
+    assert bar(pieces, 1e-4, 10) == "aacc  dddd"
+    assert bar(numbered(profile(*BUSY)), 1e-4, 10) == "  111  2  "
+
+
+def test_of_operators_the_outermost_of_each_thread_count_and_a_backward_pass_has_its_own_name():
+    events = [
+        call("aten::linear", 0, 30, "cpu_op"), call("aten::mm", 5, 25, "cpu_op"), call("aten::add", 30, 35, "cpu_op"),
+        call("autograd::engine::evaluate_function: MmBackward0", 10, 90, "cpu_op", thread=2),
+        call("Optimizer.step#AdamW.step", 90, 98, "user_annotation"), call("aten::mul_", 91, 95, "cpu_op"),
+    ]  # fmt: skip
+    names = {name: [round(event.dur) for event in own] for name, own in costliest(profile(*events))}
+    assert names == {"MmBackward0": [80], "aten::linear": [30], "Optimizer.step": [8], "aten::add": [5]}
+    text = timeline_text(profile(*events), 80)
+    assert "1  80.0 us: MmBackward0\n2  30.0 us: aten::linear" in text
+    assert "aten::mm" not in text
+
+
+COUNTERS = [
+    {"kernel": "void work_1(int)", "launches": 1, "time_ns": 3e4, "dram_percent": 81.6, "sm_percent": 12,
+     "occupancy_percent": 49, "l1_load_sectors": 320, "l1_load_requests": 10, "stall_memory": 22.35,
+     "stall_barrier": 1.0},
+    {"kernel": "work_2", "launches": 1, "time_ns": 1e4, "sm_percent": 7, "l1_load_sectors": 0, "l1_load_requests": 0},
+]  # fmt: skip
+
+
+def counted(*events: Event, rows=COUNTERS, missing="") -> Profile:
+    return structs.replace(profile(*events), counters=rows, no_counters=missing)
 
 
 def test_the_text_fits_80_columns_and_names_gaps_kernels_and_sums():
-    text = timeline_text(profile(*BUSY, work(3, 20, 30, 9)), 80)
+    text = timeline_text(counted(*BUSY, work(3, 20, 30, 9), missing="counters that this GPU or ncu lacks: x"), 80)
     assert max(map(len, text.splitlines())) <= 80
-    for part in ("double fused, default, NVIDIA H200", "gap of 15.0 us: waits for the host, before work_2", "stream 9"):
+    for part in ("double fused, default (NVIDIA H200, 2026-01-01)", "gap of 15.0 us: waits for the host, before work_2",
+                 "\nstream 9", "1  30.0 us: work_1", "ncu lacks: x"):  # fmt: skip
         assert part in text
     assert "streams work at the same time for 10.0 us" in text
 
 
-def test_the_figure_has_a_row_for_each_lane_and_stream_and_legends_with_the_sums():
-    figure = draw(profile(*BUSY, work(3, 20, 30, 9, "gpu_memcpy")))
+def test_a_kernels_counters_are_a_line():
+    lines = timeline_text(counted(*BUSY), 80).splitlines()
+    head, first, second = lines[-3:]
+    assert head.split() == ["DRAM", "SM", "occupancy", "sectors/request", "largest", "stall", "launches"]
+    assert first.split() == ["work_1(int)", "82%", "12%", "49%", "32.0", "memory", "22.4", "1"]
+    assert second.split() == ["work_2", "7%", "1"]
+
+
+def test_kernels_and_launches_whose_counters_are_not_shown_are_counted():
+    many = [{"kernel": f"k{number}", "launches": 3, "time_ns": number} for number in range(11)]
+    text = timeline_text(counted(*[work(number, number, number + 1) for number in range(50)], rows=many), 80)
+    assert "k10 " in text and "k3 " in text and "k2 " not in text
+    assert text.endswith("counters of 3 further kernels are in the file\n"
+                         "counters: the first 33 of 50 launches were read\n")  # fmt: skip
+    assert "launches were read" not in timeline_text(counted(*BUSY), 80)
+
+
+def test_the_figure_has_a_row_for_each_lane_and_stream_legends_with_the_sums_and_the_texts_remarks():
+    figure = draw(counted(*BUSY, work(3, 20, 30, 9, "gpu_memcpy")))
     figure.savefig(BytesIO())  # layout and labels are worked out only now
-    (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["CPU", "stream 7", "stream 9", "GPU"]
-    assert {legend.get_title().get_text() for legend in figure.legends} == {
-        "CPU, of 60.0 us without the profiler", "GPU, of 60.0 us without the profiler",
-    }  # fmt: skip
-    texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    axes, legends, below = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["CPU", "GPU", "stream 7", "stream 9", "which"]
+    assert {"1", "2"} <= {text.get_text() for text in axes.texts}
+    drawn = [child for child in legends.get_children() if isinstance(child, Legend)]
+    headings = {legend.get_title().get_text() for legend in drawn}
+    assert headings == {"CPU, of 60.0 us without the profiler", "GPU, of 60.0 us without the profiler"}
+    texts = [text.get_text() for legend in drawn for text in legend.get_texts()]
     assert "kernels beside copies: 10.0 us, 17%" in texts
+    (text,) = below.texts
+    assert "gap of 15.0 us: waits for the host" in text.get_text() and "memory 22.4" in text.get_text()
 
 
 # What is kept of a trace
 
 
 def test_of_a_trace_the_call_that_is_nearest_to_the_measured_one_is_kept():
-    trace = []
+    trace = [
+        {"ph": "M", "name": "process_labels", "pid": pid, "tid": 0, "ts": 0, "args": {"labels": label}}
+        for pid, label in ((77, "CPU"), (77, "CPU"), (0, "GPU 0"), (1, "GPU 1"), ("Spans", ""))
+    ]
     for begin, length in ((1000, 90), (2000, 50), (3000, 70)):
-        mark = {"name": MARK, "cat": "user_annotation", "pid": 77, "tid": 88, "ts": begin, "dur": length}
+        mark = {"name": MARK, "cat": "user_annotation", "ph": "X", "pid": 77, "tid": 88, "ts": begin, "dur": length}
         op = mark | {"name": "aten::add", "cat": "cpu_op", "ts": begin + 5, "dur": 20, "args": {"Fwd thread id": 1}}
-        inner = op | {"name": "aten::fill", "ts": begin + 6, "dur": 5}
-        start = op | {
-            "name": "cuLaunchKernel",
-            "cat": "cuda_driver",
-            "ts": begin + 12,
-            "dur": 3,
-            "args": {"correlation": begin},
-        }
-        end = min(40, length - 30)
-        kernel = {"name": "k", "cat": "kernel", "pid": 0, "tid": 7, "ts": begin + 30, "dur": end}
-        kernel["args"] = {"correlation": begin, "stream": 7, "device": 0, "queued": 0}
+        start = {"name": "cuLaunchKernel", "cat": "cuda_driver", "ts": begin + 12, "dur": 3, "args": {"correlation": 4}}
+        kernel = {"name": "k", "cat": "kernel", "pid": 0, "tid": 7, "ts": begin + 30, "dur": min(40, length - 30)}
+        arrow = {"name": "ac2g", "cat": "ac2g", "ph": "s", "id": 4, "ts": begin + 12}
         other = mark | {"name": "python", "cat": "python_function"}
-        trace += [{**event, "ph": "X"} for event in (mark, op, inner, start, kernel, other)]
+        trace += [mark, op, mark | start, mark | kernel | {"args": {"stream": 7, "queued": 0}}, mark | arrow, other]
     events, seconds = trim(trace, 68e-6)
     assert seconds == pytest.approx(70e-6)
-    assert [(event.name, event.pid, event.tid, event.ts, event.dur) for event in events if event.ph == "X"] == [
-        ("aten::add", 0, 1, 5, 20), ("aten::fill", 0, 1, 6, 5), ("cuLaunchKernel", 0, 1, 12, 3), ("k", 1, 7, 30, 40),
+    kept = [event for event in events if event.ph == "X"]
+    assert [(event.name, event.pid, event.tid, event.ts, event.dur, event.args) for event in kept] == [
+        ("aten::add", 77, 88, 5, 20, {}), ("cuLaunchKernel", 77, 88, 12, 3, {"correlation": 4}),
+        ("k", 0, 7, 30, 40, {"stream": 7}),
     ]  # fmt: skip
-    assert [event.args for event in events if event.cat == "cpu_op"] == [{}, {"depth": 1}]
-    assert [(event.ph, event.ts) for event in events if event.cat == "ac2g"] == [("s", 12), ("f", 30)]
-    assert {event.args["name"] for event in events if event.ph == "M"} == {"CPU", "GPU 0", "thread 1", "stream 7"}
+    assert [(event.ts, event.id) for event in events if event.ph == "s"] == [(12, 4)]
+    assert [event.args["labels"] for event in events if event.ph == "M"] == ["CPU", "GPU 0"]
 
 
-def test_a_large_trace_loses_arrows_then_inner_operators_and_is_refused_if_it_stays_large(monkeypatch):
+def test_a_large_trace_loses_arrows_then_inner_operators_then_all_and_is_refused_if_it_stays_large(monkeypatch):
     arrows = [Event("launch", "s", "ac2g", ts=number**2 % 97, id=number) for number in range(200)]
-    inner = Event("aten::inner", "X", "cpu_op", args={"depth": 1})
-    whole = profile(*BUSY, inner, *arrows)
+    outer = [call(f"aten::{number**3 % 997}", 90, 99, "cpu_op", thread=number) for number in range(50)]
+    inner = [call(f"aten::{number**4 % 997}", 91, 92, "cpu_op", thread=number) for number in range(50)]
+    whole = profile(*BUSY, *inner, *outer, *arrows)
     assert profile_file.fitted(whole) == whole
-    sizes = [len(profile_file.packed(profile(*events))) for events in ((*BUSY, inner), BUSY)]
-    monkeypatch.setattr(profile_file, "MOST_BYTES", sizes[0] + 30)  # the note of what was left out takes some
-    fitted = profile_file.fitted(whole)
-    assert fitted.traceEvents == [*BUSY, inner] and fitted.about.left_out == "arrows"
+    steps = [([*BUSY, *inner, *outer], "arrows"), ([*BUSY, *outer], "arrows, operators within operators"),
+             (list(BUSY), "arrows, operators within operators, operators")]  # fmt: skip
+    for events, left_out in steps:
+        monkeypatch.setattr(profile_file, "MOST_BYTES", len(profile_file.packed(profile(*events))) + 60)  # the note
+        fitted = profile_file.fitted(whole)
+        assert {event.name for event in fitted.traceEvents} == {event.name for event in events}
+        assert fitted.about.left_out == left_out and len(fitted.traceEvents) == len(events)
     monkeypatch.setattr(profile_file, "MOST_BYTES", 50)
     with pytest.raises(RecordError, match="are accepted: profile a smaller size"):
         profile_file.fitted(whole)
@@ -256,7 +308,7 @@ def damaged(kind: str) -> bytes:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("cut", "damaged: its end is missing"),
+        ("cut", "damaged, or not packed by gzip"),
         ("not packed", "damaged, or not packed by gzip"), ("no JSON", "not JSON"),
         ("foreign", "not a profile of the course"), ("an array", "not a profile of the course"),
         ("negative", "not a profile of the course"), ("newer", "written by a newer version of the course"),
@@ -269,3 +321,25 @@ def test_a_damaged_or_foreign_trace_is_refused_in_one_line(kind, said, tmp_path)
     with pytest.raises(RecordError, match=said) as caught:
         profile_file.load(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def size_problems(folder: Path) -> list[str]:
+    """Which recorded profiles are too large to be committed, or all of them together."""
+    sizes = {path: path.stat().st_size for path in folder.glob("*/profiles/*/*.json.gz")}
+    problems = [str(path) for path, size in sizes.items() if size > profile_file.MOST_BYTES]
+    return problems + ["all"] * (sum(sizes.values()) > MOST_IN_ALL)
+
+
+def test_recorded_profiles_are_small():
+    assert size_problems(ROOT / "recorded") == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "problems"),
+    [([100_000] * 30, []), ([100_001], ["h200/profiles/ch1/0.json.gz"]), ([99_000] * 31, ["all"])],
+)
+def test_a_large_profile_and_many_are_found(sizes, problems, tmp_path):
+    (tmp_path / "h200/profiles/ch1").mkdir(parents=True)
+    for number, size in enumerate(sizes):
+        (tmp_path / f"h200/profiles/ch1/{number}.json.gz").write_bytes(bytes(size))
+    assert [name.removeprefix(f"{tmp_path}/") for name in size_problems(tmp_path)] == problems
