@@ -1,6 +1,6 @@
 """A profile as a figure: lanes of the CPU, of each stream and of the GPU, gaps named, their sums; and what works."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -15,9 +15,9 @@ from common.record import profile_file
 from common.record.files import RecordError
 from common.record.profile_file import Profile
 from common.show.formats import UNITS, seconds
-from common.show.lanes import Lane, Part, Slice, lanes
+from common.show.lanes import Lane, Part, lanes
 from common.show.plot import FAINT, INK, SERIES, new_figure
-from common.show.timeline_text import Piece, numbered, remarks, title
+from common.show.timeline_text import Piece, remarks, timeline_rows, title
 
 GAP = "////"
 LOOKS: dict[str, tuple[str, str]] = {  # colour, hatch: of one lane, no two look alike
@@ -53,11 +53,7 @@ def draw(profile: Profile) -> Figure:
     """The figure of a profile."""
     about, drawn = profile.about, lanes(profile)
     unit = next((unit for unit, scale in UNITS.items() if about.profiled_s >= scale), "ns")
-    rows = {lane.name: _bars(lane.slices) for lane in drawn}
-    for lane in drawn:
-        for number, work in lane.streams.items() if len(lane.streams) > 1 else ():
-            rows[f"stream {number}"] = _bars(work)
-    rows["which"] = numbered(profile)
+    rows = timeline_rows(profile, drawn)
     text = remarks(profile, drawn, COLUMNS)
     heights = [1.0 + 0.35 * len(rows), 0.45 + 0.19 * max(len(lane.totals) for lane in drawn), LINE * len(text)]
     figure, panels = new_figure(10.0, sum(heights), 3, 1, height_ratios=heights)
@@ -73,10 +69,6 @@ def draw(profile: Profile) -> Figure:
         _add_legend(legends, lane, about.call_s, place)
     below.text(0, 1, "\n".join(text), va="top", family="monospace", fontsize=7.5)
     return figure
-
-
-def _bars(pieces: Iterable[Slice]) -> list[Piece]:
-    return [(piece.part, piece.start_s, piece.end_s) for piece in pieces]
 
 
 def _draw_row(axes: Any, pieces: Sequence[Piece], row: int, scale: float) -> None:

@@ -17,12 +17,12 @@ from common.pairs.pair import ROOT, Pair, Version, discover, short
 from common.pairs.user_error import UserError
 from common.profiling.recorder import prepared_call
 
-DEADLINE_S = 120
+DEADLINE_S = 40
 OPTIONS = (
     "--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
     "--print-fp",
 )  # fmt: skip
-MOST_LAUNCHES = 300  # of a call: each is repeated about ten times
+MOST_LAUNCHES = 150  # of a call: each is repeated about ten times
 CHILD = "import sys; from common.profiling.counters import launch; launch(*sys.argv[1:])"
 STALLS = {  # name here -> why a warp waits
     "memory": "long_scoreboard", "shared_memory": "short_scoreboard", "memory_queue": "lg_throttle",

@@ -4,10 +4,8 @@ All run in one child process. The clock is read without the profiler first: the 
 """
 
 import json
-import statistics
 import sys
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +27,8 @@ from common.record.store import as_json
 
 MARK = "the call"  # the annotation around a profiled call and the wait for its end
 CALLS = 5  # under the profiler; the one that is nearest to a call without it is kept
-TIMED_CALLS, TIMED_S = 20, 1.0  # without it: so many, or so many seconds
+TIMED_CALLS = 11  # without it
+Call = Callable[[], None]
 KEPT = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "kernel", "gpu_memcpy", "gpu_memset", "ac2g")
 ARGS = ("correlation", "stream", "grid", "block", "registers per thread", "shared memory", "bytes")
 SEVERAL = "runs in several processes: start it with torchrun under a profiler"
@@ -82,7 +81,7 @@ def _record_versions(
     return found
 
 
-def prepared_call(version: Version, arguments: dict[str, Any], device: str) -> partial[Any]:
+def prepared_call(version: Version, arguments: dict[str, Any], device: str) -> Call:
     """A warm call of a version, or of a library, on inputs that are drawn from a seed; it ends with its work."""
     from common.engine.inputs import seed_all
     from common.machine.clock import synchronize
@@ -98,13 +97,15 @@ def prepared_call(version: Version, arguments: dict[str, Any], device: str) -> p
         synchronize(device)
 
     call()
-    return partial(call)
+    return call
 
 
-def _profile(call: partial[Any], about: About, label: str, device: str) -> Profile:
+def _profile(call: Call, about: About, label: str, device: str) -> Profile:
     from torch.profiler import profile, record_function
 
-    call_s = _seconds_of(call)
+    from common.machine.clock import host_seconds
+
+    call_s = host_seconds(call, device, TIMED_CALLS)
     with profile() as profiler:
         for _ in range(CALLS):
             with record_function(MARK):
@@ -114,18 +115,6 @@ def _profile(call: partial[Any], about: About, label: str, device: str) -> Profi
         trace = json.loads(path.read_text(encoding="utf-8", errors="replace"))["traceEvents"]
     events, profiled_s = trim(trace, call_s)
     return fitted(Profile(structs.replace(about, version=label, call_s=call_s, profiled_s=profiled_s), events))
-
-
-def _seconds_of(call: partial[Any]) -> float:
-    """Median seconds from an idle device until a call's work is done: what the profiled call shows, on the wall."""
-    from common.machine.clock import now
-
-    samples: list[float] = []
-    while not samples or (len(samples) < TIMED_CALLS and sum(samples) < TIMED_S):
-        begin = now()
-        call()
-        samples.append(now() - begin)
-    return statistics.median(samples)
 
 
 def trim(trace: list[dict[str, Any]], call_s: float) -> tuple[list[Event], float]:

@@ -11,7 +11,7 @@ from common.show.formats import seconds
 from common.show.lanes import Lane, Part, costliest, lanes
 from common.show.layout import Entry, layout
 
-LETTERS = {  # of each part, in a lane
+LETTERS: dict[str, str] = {  # of each part, in a lane
     Part.KERNELS: "#", Part.BESIDE: "%", Part.COPIES: "=", Part.HOST: "h", Part.SYNC: "s", Part.MEMORY: "m",
     Part.LAUNCH: "l", Part.END: "e", Part.PYTHON: "p", Part.OPERATORS: "o", Part.CALLS: "c", Part.WAITS: ".",
 }  # fmt: skip
@@ -21,18 +21,14 @@ SHOWN = 3  # longest gaps
 NUMBERED = 6  # of what works longest
 COUNTED_ROWS = 8  # kernels
 WIDEST = 120  # columns that lanes take, however wide the terminal
-Piece = tuple[str, float, float]  # letter, begin and end in seconds
+Piece = tuple[str, float, float]  # a part or a number, begin and end in seconds
 
 
 def timeline_text(profile: Profile, width: int | None) -> str:
     """The whole text, in lines of this width."""
     width = min(width or USUAL_WIDTH, WIDEST)
     about, drawn = profile.about, lanes(profile)
-    rows = {lane.name: [(LETTERS[piece.part], piece.start_s, piece.end_s) for piece in lane.slices] for lane in drawn}
-    for lane in drawn:
-        for number, work in lane.streams.items() if len(lane.streams) > 1 else ():
-            rows[f"stream {number}"] = [(LETTERS[piece.part], piece.start_s, piece.end_s) for piece in work]
-    rows["which"] = numbered(profile)
+    rows = timeline_rows(profile, drawn)
     column = max(map(len, rows)) + 2
     lines = [wrap_text(printable(line), width) for line in title(profile)]
     lines += ["", *(f"{name:{column}}{bar(row, about.profiled_s, width - column)}" for name, row in rows.items())]
@@ -51,25 +47,25 @@ def title(profile: Profile) -> list[str]:
     return [f"{about.pair} {short(about.version)}, {about.size} ({machine})", times]
 
 
-def numbered(profile: Profile) -> list[Piece]:
-    """When what works longest does, by its number in `remarks`; the rest as dashes."""
-    return [
-        (str(rank) if rank <= NUMBERED else "-", 1e-6 * event.ts, 1e-6 * event.end)
-        for rank, (_, events) in enumerate(costliest(profile), 1)
-        for event in events
-    ]
+def timeline_rows(profile: Profile, drawn: Sequence[Lane]) -> dict[str, list[Piece]]:
+    """What is drawn: each lane, the streams if there are several, and which of the numbered `remarks` works when."""
+    slices = {lane.name: lane.slices for lane in drawn}
+    for lane in drawn:
+        slices |= {f"stream {number}": work for number, work in lane.streams.items() if len(lane.streams) > 1}
+    rows = {name: [(str(one.part), one.start_s, one.end_s) for one in own] for name, own in slices.items()}
+    ranks = [(str(rank) if rank <= NUMBERED else "-", events) for rank, (_, events) in enumerate(costliest(profile), 1)]
+    return rows | {"which": [(rank, 1e-6 * event.ts, 1e-6 * event.end) for rank, events in ranks for event in events]}
 
 
 def bar(pieces: Iterable[Piece], end_s: float, width: int) -> str:
     """A row of `width` letters: each is what takes most of its column, a space where there is nothing."""
     columns = [defaultdict[str, float](float) for _ in range(width)]
-    for letter, begin_s, until_s in pieces:
+    for name, begin_s, until_s in pieces:
         first, last = begin_s * width / end_s, until_s * width / end_s
         for place in range(int(first), min(int(last) + 1, width)):
-            columns[place][letter] += max(0.0, min(last, place + 1) - max(first, place))
-    letters = (max(column, key=lambda letter: column[letter], default=" ") for column in columns)
+            columns[place][LETTERS.get(name, name)] += max(0.0, min(last, place + 1) - max(first, place))
     return "".join(
-        letter if sum(column.values()) > 0.5 else " " for letter, column in zip(letters, columns, strict=True)
+        max(column, key=lambda name: column[name]) if sum(column.values()) > 0.5 else " " for column in columns
     )
 
 

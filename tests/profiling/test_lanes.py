@@ -15,7 +15,7 @@ from common.record import profile_file
 from common.record.files import RecordError
 from common.record.profile_file import About, Event, Profile
 from common.show.lanes import Part, costliest, lanes, quotable
-from common.show.timeline_text import bar, numbered, timeline_text
+from common.show.timeline_text import bar, timeline_rows, timeline_text
 
 MOST_IN_ALL = 3_000_000  # bytes of all recorded profiles
 DEVICE = {"kind": "cuda", "name": "NVIDIA H200"}
@@ -162,7 +162,7 @@ def test_what_prose_quotes_is_of_a_call_without_the_profiler():
 def test_rows_of_letters():
     pieces = [("a", 0, 2e-5), ("b", 2e-5, 2.2e-5), ("c", 2.2e-5, 4e-5), ("d", 6e-5, 1e-4)]
     assert bar(pieces, 1e-4, 10) == "aacc  dddd"
-    assert bar(numbered(profile(*BUSY)), 1e-4, 10) == "  111  2  "
+    assert bar(timeline_rows(profile(*BUSY), lanes(profile(*BUSY)))["which"], 1e-4, 10) == "  111  2  "
 
 
 def test_of_operators_the_outermost_of_each_thread_count_and_a_backward_pass_has_its_own_name():
