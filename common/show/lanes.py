@@ -47,7 +47,7 @@ ON_HOST = (Part.PYTHON, Part.WAITS, Part.OPERATORS, Part.CALLS)  # of several th
 
 @dataclass(frozen=True)
 class Slice:
-    """A lane's part from `start_s` to `end_s`. `then`: of a gap of the GPU, what begins after it."""
+    """A lane's part from `start_s` to `end_s`. `then`: of a gap of the GPU, or of torch's work on the CPU, what follows."""
 
     part: Part
     start_s: float
@@ -106,7 +106,10 @@ def lanes(profile: Profile) -> list[Lane]:
         own = [event for event in host if event.tid == thread]
         parts = [[event for event in own if _host_part(event) == code] for code in (2, 3, 1)]  # the last covers others
         on_host = np.maximum(on_host, _paint(cuts, zip((2, 3, 1), parts, strict=True)))
-    cpu = Lane("CPU", [Slice(ON_HOST[code], begin, until) for code, begin, until in _runs(cuts, on_host)], {})
+    then = {1e-6 * event.ts: _label(event) for event in reversed(host)}  # of those that begin together the outer one
+    runs = _runs(cuts, on_host)
+    on_cpu = [Slice(ON_HOST[code], begin, until, "" if code else then.get(until, "")) for code, begin, until in runs]
+    cpu = Lane("CPU", on_cpu, {})
     if not work:
         return [cpu]
     pieces, idle = _at_work(cuts, work)
@@ -186,12 +189,18 @@ def is_wait(call: Event) -> bool:
     return "Synchronize" in call.name or (call.name.startswith(COPIES) and "Async" not in call.name)
 
 
+def _label(event: Event) -> str:
+    """An event's name, as a reader knows it."""
+    name = event.name.removeprefix(BACKWARD)
+    return name.partition("#")[0] if event.cat == "user_annotation" else name  # Optimizer.step#AdamW.step
+
+
 def costliest(profile: Profile) -> list[tuple[str, list[Event]]]:
     """The names of what works, each with its events, the longest in all first: on the GPU, else on the host."""
     by_name = defaultdict[str, list[Event]](list)
     on_gpu = spans(profile.traceEvents, *ON_GPU)
     for event in on_gpu or outermost(profile.traceEvents, "cpu_op", "user_annotation"):
-        by_name[event.name.removeprefix(BACKWARD).partition("#")[0]].append(event)
+        by_name[_label(event)].append(event)
     return sorted(by_name.items(), key=lambda item: -sum(event.dur for event in item[1]))
 
 

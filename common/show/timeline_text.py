@@ -86,7 +86,7 @@ def remarks(profile: Profile, drawn: Sequence[Lane], width: int) -> list[str]:
     for rank, (name, events) in enumerate(costliest(profile)[:NUMBERED], 1):
         calls = f" in {len(events)} {'launches' if drawn[1:] else 'calls'}" * (len(events) > 1)
         lines.append(f"{rank}  {seconds(1e-6 * sum(event.dur for event in events))}{calls}: {name}")
-    for lane in drawn[1:]:
+    for lane in drawn[-1:]:
         lines += [f"gap of {seconds(gap.seconds)}: {gap.part}, before {gap.then}" for gap in lane.gaps[:SHOWN]]
         lines += [f"streams work at the same time for {seconds(lane.overlap_s)}"] * bool(lane.overlap_s)
     lines += [f"left out of the trace: {profile.about.left_out}"] * bool(profile.about.left_out)

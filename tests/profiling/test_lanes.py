@@ -175,7 +175,21 @@ def test_of_operators_the_outermost_of_each_thread_count_and_a_backward_pass_has
     assert names == {"MmBackward0": [80], "aten::linear": [30], "Optimizer.step": [8], "aten::add": [5]}
     text = timeline_text(profile(*events), 80)
     assert "1  80.0 us: MmBackward0\n2  30.0 us: aten::linear" in text
+    assert "gap of" not in text
     assert "aten::mm" not in text
+
+
+def test_a_gap_of_a_cpu_alone_is_named_by_what_follows():
+    events = [call("aten::mm", 10, 40, "cpu_op"), call("aten::view", 70, 80, "cpu_op"), call("b", 70, 72, "cpu_op")]
+    text = timeline_text(profile(*events), 80)
+    assert "gap of 30.0 us: Python, before aten::view\ngap of 10.0 us: Python, before aten::mm\n" in text
+
+
+def test_kernels_that_differ_late_in_their_names_are_not_one():
+    kernels = [work(1, 0, 10), work(2, 20, 50)]
+    names = ["void at::native::k<{lambda(float)#1}>", "void at::native::k<{lambda(float)#2}>"]
+    events = [structs.replace(event, name=name) for event, name in zip(kernels, names, strict=True)]
+    assert "1  30.0 us: k<{lambda(float)#2}>\n2  10.0 us: k<{lambda(float)#1}>" in timeline_text(profile(*events), 80)
 
 
 COUNTERS = [
