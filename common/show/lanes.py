@@ -47,7 +47,7 @@ ON_HOST = (Part.PYTHON, Part.WAITS, Part.OPERATORS, Part.CALLS)  # of several th
 
 @dataclass(frozen=True)
 class Slice:
-    """A lane's part from `start_s` to `end_s`. `then`: of a gap of the GPU, or of torch's work on the CPU, what follows."""
+    """A lane's part from `start_s` to `end_s`. `then`: what follows a gap of the GPU, or of torch on the CPU."""
 
     part: Part
     start_s: float
@@ -101,11 +101,10 @@ def lanes(profile: Profile) -> list[Lane]:
     host, work = spans(profile.traceEvents, *RUNTIME, "cpu_op"), spans(profile.traceEvents, *ON_GPU)
     end = 1e6 * profile.about.profiled_s
     cuts = np.unique([0.0, end, *(min(time, end) for event in [*host, *work] for time in (event.ts, event.end))])
-    on_host = _zeros(cuts)
-    for thread in {event.tid for event in host}:
-        own = [event for event in host if event.tid == thread]
-        parts = [[event for event in own if _host_part(event) == code] for code in (2, 3, 1)]  # the last covers others
-        on_host = np.maximum(on_host, _paint(cuts, zip((2, 3, 1), parts, strict=True)))
+    on_host = _paint(cuts, [])
+    for thread in {event.tid for event in host}:  # in one thread calls cover operators, and waits both
+        own = sorted((event for event in host if event.tid == thread), key=lambda event: (_host_part(event) - 2) % 3)
+        on_host = np.maximum(on_host, _paint(cuts, [(_host_part(event), event) for event in own]))
     then = {1e-6 * event.ts: _label(event) for event in reversed(host)}  # of those that begin together the outer one
     runs = _runs(cuts, on_host)
     on_cpu = [Slice(ON_HOST[code], begin, until, "" if code else then.get(until, "")) for code, begin, until in runs]
@@ -122,16 +121,11 @@ def lanes(profile: Profile) -> list[Lane]:
     return [cpu, Lane("GPU", slices, streams, max(0.0, overlap_s) * (len(streams) > 1))]
 
 
-def _zeros(cuts: Any) -> Any:
-    return np.zeros(len(cuts) - 1, dtype=int)
-
-
-def _paint(cuts: Any, layers: Iterable[tuple[int, list[Event]]]) -> Any:
-    """Between each two cuts the code of the last layer that has an event there, else 0."""
-    codes = _zeros(cuts)
-    for code, events in layers:
-        for event in events:
-            codes[np.searchsorted(cuts, event.ts) : np.searchsorted(cuts, event.end)] = code
+def _paint(cuts: Any, events: Iterable[tuple[int, Event]]) -> Any:
+    """Between each two cuts the code of the last event there, else 0."""
+    codes = np.zeros(len(cuts) - 1, dtype=int)
+    for code, event in events:
+        codes[np.searchsorted(cuts, event.ts) : np.searchsorted(cuts, event.end)] = code
     return codes
 
 
@@ -144,9 +138,8 @@ def _runs(cuts: Any, codes: Any) -> Iterator[tuple[int, float, float]]:
 
 def _at_work(cuts: Any, work: Sequence[Event]) -> tuple[list[Slice], list[tuple[float, float]]]:
     """What works, and when nothing does."""
-    kernels = [event for event in work if event.cat == "kernel"]
-    copies = [event for event in work if event.cat != "kernel"]
-    runs = list(_runs(cuts, _paint(cuts, [(1, kernels)]) + _paint(cuts, [(2, copies)])))
+    kernels, copies = ([(code, one) for one in work if (one.cat == "kernel") == (code == 1)] for code in (1, 2))
+    runs = list(_runs(cuts, _paint(cuts, kernels) + _paint(cuts, copies)))
     at_work = [Slice(part, begin, end) for code, begin, end in runs if (part := WORK[code])]
     return at_work, [(begin, end) for code, begin, end in runs if not code]
 
