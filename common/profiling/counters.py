@@ -85,15 +85,8 @@ def launches_in(text: str, counters: Iterable[str]) -> list[tuple[str, dict[str,
 
 def read_counters(pair: Pair, version: Version, arguments: dict[str, Any]) -> tuple[list[Row], str]:
     """(A row for each kernel of a call, which counters this ncu or GPU lacks.) Raises CannotCount."""
-    child = [
-        sys.executable,
-        "-c",
-        CHILD,
-        str(version.path.parent),
-        pair.name,
-        short(version.label),
-        json.dumps(arguments),
-    ]
+    arguments_of_launch = str(version.path.parent), pair.name, short(version.label), json.dumps(arguments)
+    child = [sys.executable, "-c", CHILD, *arguments_of_launch]
     known = dict(METRICS)
     while True:
         words = [*OPTIONS, "--launch-count", str(MOST_LAUNCHES), "--metrics", ",".join(known.values())]
