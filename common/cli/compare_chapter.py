@@ -28,7 +28,7 @@ def compare_chapter(chapter: str, *options: str, text: str = "") -> int:
 
 
 def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:
-    """Profile a chapter's pairs: print each version's costliest operations, write traces. Returns the traces' paths."""
+    """Profile a chapter's pairs: print each version's timeline, write traces. Returns the traces' paths."""
     from common.cli.profile_commands import profile_pairs  # a slow import
 
     return profile_pairs(discover(ROOT / chapter, only), out or ROOT / "results" / chapter, device)

@@ -1,4 +1,4 @@
-"""Profiles of pairs: operations and traces after a run (benchmark.py --profile), timelines (--timeline PAIR)."""
+"""Profiles of pairs: traces after a run (benchmark.py --profile), timelines (--timeline PAIR)."""
 
 import sys
 from argparse import Namespace
@@ -10,70 +10,71 @@ from msgspec import structs
 from common.isolation import interrupt
 from common.pairs.pair import Pair, Version, short
 from common.pairs.user_error import UserError, printable, suggestions, width_of
-from common.profiling import profile_file
 from common.profiling.counters import CannotCount, read_counters
-from common.profiling.fresh_profiles import profiles_of
-from common.profiling.timeline_text import timeline_text
+from common.profiling.recorder import profiles_of
+from common.record import profile_file
 from common.record.files import RecordError, make_folder
+from common.record.profile_file import Profile
+from common.show.timeline_text import timeline_text
 
 
 def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
-    """Print each version's costliest operations, write its trace; name one that cannot run. Returns the traces."""
+    """Print each version's timeline, write its trace; name one that cannot run. Returns the traces."""
     make_folder(out)
     traces = []
-    for pair in pairs:
-        for version, recording, profile in profiles_of(pair, pair.versions, "default", device):
-            if profile:
-                print(f"{version.path.stem} ({profile.about.size})\n{recording.table}")
-                profile_file.save(profile, path := out / f"{version.path.stem}.json.gz")
-                traces.append(path)
-            else:
-                print(f"{version.path.stem}: {recording.problem}")
+    for version, found in (item for pair in pairs for item in profiles_of(pair, pair.versions, "default", device)):
+        if isinstance(found, Profile):
+            print(timeline_text(found, width_of(sys.stdout)))
+            profile_file.save(found, path := out / f"{version.path.stem}.json.gz")
+            traces.append(path)
+        else:
+            print(f"{version.path.stem}: {found}")
     print(f"{len(traces)} traces in {out} (open them in chrome://tracing or Perfetto)")
     return traces
 
 
 def timeline_pairs(args: Namespace, pairs: list[Pair]) -> int:
-    """Draw the timelines of the pairs' versions, fresh or recorded. Exit status 1 if one is missing."""
+    """Draw the timelines of pairs' versions, or of a library, fresh or recorded. Exit status 1 if one is missing."""
     label = args.timeline.partition(":")[2]
-    chosen = {
-        pair.name: [version for version in pair.versions if label in ("", short(version.label))] for pair in pairs
-    }
-    if not any(chosen.values()):
-        names = dict.fromkeys(short(version.label) for pair in pairs for version in pair.versions)
+    chosen = [
+        (pair, [pair.by_name[label]] if label else pair.versions) for pair in pairs if label in {"", *pair.by_name}
+    ]
+    if not chosen:
+        names = dict.fromkeys(name for pair in pairs for name in pair.by_name)
         raise UserError(f"{pairs[0].name} has no version {label!r}: {suggestions(label, names, '--list')}")
-    draw = _recorded_timelines if args.recorded else _fresh_timelines
-    problems = 0
+    status = 0
     with interrupt.hold_signals():
-        for pair in pairs:
-            for problem in draw(args, pair, chosen[pair.name]):
-                print(f"benchmark.py: {printable(problem)}", file=sys.stderr)
-                problems += 1
-    return 1 if problems else 0
+        for pair, versions in chosen:
+            for version, found in (_recorded if args.recorded else _fresh)(args, pair, versions):
+                if isinstance(found, Profile):
+                    print(timeline_text(found, width_of(sys.stdout)))
+                    if args.record:
+                        print(f"recorded in {profile_file.keep(found)}")
+                else:
+                    print(f"benchmark.py: {printable(f'{pair.name} {short(version.label)}: {found}')}", file=sys.stderr)
+                    status = 1
+    return status
 
 
-def _recorded_timelines(args: Namespace, pair: Pair, chosen: Sequence[Version]) -> Iterator[str]:
-    """Print timelines; yields the problem of each version that has none."""
+def _recorded(args: Namespace, pair: Pair, chosen: Sequence[Version]) -> Iterator[tuple[Version, Profile | str]]:
     for version in chosen:
         try:
-            print(timeline_text(profile_file.recorded(pair, version, args.size), width_of(sys.stdout)))
+            yield version, profile_file.recorded(pair, version.label, args.size)
         except RecordError as error:
-            yield str(error)
+            yield version, str(error)
 
 
-def _fresh_timelines(args: Namespace, pair: Pair, chosen: Sequence[Version]) -> Iterator[str]:
-    """The same of profiles made now; with --record they are kept, with --counters with a GPU's counters."""
-    for version, recording, profile in profiles_of(pair, chosen, args.size, args.device):
-        if not profile:
-            yield f"{version.path.stem}: {recording.problem}"
-            continue
-        if args.counters:
+def _fresh(args: Namespace, pair: Pair, chosen: Sequence[Version]) -> Iterator[tuple[Version, Profile | str]]:
+    """Profiles made now, with --counters with a GPU's counters; where these cannot be read also why."""
+    for version, found in profiles_of(pair, chosen, args.size, args.device):
+        if args.counters and isinstance(found, Profile):
+            if args.record:
+                profile_file.keep(found)  # already: counters take their time
             try:
-                rows = read_counters(pair, version, pair.sizes[profile.about.size])
-                profile = profile_file.fitted(structs.replace(profile, counters=rows))
+                rows, missing = read_counters(pair, version, pair.sizes[found.about.size])
+                yield version, profile_file.fitted(structs.replace(found, counters=rows, no_counters=missing))
             except (CannotCount, RecordError) as error:
-                profile = structs.replace(profile, no_counters=str(error))
-                yield f"{version.path.stem}: {error}"
-        print(timeline_text(profile, width_of(sys.stdout)))
-        if args.record:
-            print(f"recorded in {profile_file.keep(profile)}")
+                yield version, structs.replace(found, no_counters=str(error))
+                yield version, str(error)
+        else:
+            yield version, found

@@ -9,14 +9,22 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.pairs.contract import Version, absent_modules, read_version, require_modules, require_names, require_ranks
+from common.pairs.contract import (
+    LIBRARY_KINDS,
+    Version,
+    absent_modules,
+    read_version,
+    require_modules,
+    require_names,
+    require_ranks,
+)
 from common.pairs.lessons import Lesson, read_lessons
 from common.pairs.syntax import ContractError, require_of, with_helpers
 from common.pairs.user_error import suggestions
@@ -58,6 +66,14 @@ class Pair:
 
     def version(self, label: str) -> Version:
         return next(version for version in self.versions if version.label == label)
+
+    @property
+    def by_name(self) -> dict[str, Version]:
+        """Its versions by their short labels, and its libraries and yardsticks by the names of their functions."""
+        found = {name: version for version in reversed(self.versions) for name in version.functions}
+        libraries = {name: one for name, one in found.items() if name.split("_")[0] in LIBRARY_KINDS}
+        versions = {short(version.label): version for version in self.versions}
+        return versions | {name: replace(version, label=name) for name, version in libraries.items()}
 
     @property
     def ranks(self) -> int:

@@ -13,23 +13,24 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from common.pairs.pair import ROOT, Pair, Version, discover
+from common.pairs.pair import ROOT, Pair, Version, discover, short
 from common.pairs.user_error import UserError
+from common.profiling.recorder import prepared_call
 
-DEADLINE_S = 120
+DEADLINE_S = 40
 OPTIONS = (
     "--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
     "--print-fp",
 )  # fmt: skip
-MOST_LAUNCHES = 40  # of a call: each is repeated about ten times
+MOST_LAUNCHES = 150  # of a call: each is repeated about ten times
 CHILD = "import sys; from common.profiling.counters import launch; launch(*sys.argv[1:])"
+STALLS = {  # name here -> why a warp waits
+    "memory": "long_scoreboard", "shared_memory": "short_scoreboard", "memory_queue": "lg_throttle",
+    "shared_memory_queue": "mio_throttle", "barrier": "barrier", "arithmetic": "math_pipe_throttle",
+    "latency": "wait", "other_warps": "not_selected",
+}  # fmt: skip
 METRICS = {  # name here -> counter
     "time_ns": "gpu__time_duration.sum",
-    "sm_clock_hz": "sm__cycles_elapsed.avg.per_second",
-    "programs": "launch__grid_size",
-    "threads": "launch__block_size",
-    "registers": "launch__registers_per_thread",
-    "shared_bytes": "launch__shared_mem_per_block",
     "dram_read_bytes": "dram__bytes_read.sum",
     "dram_write_bytes": "dram__bytes_write.sum",
     "l1_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
@@ -39,14 +40,12 @@ METRICS = {  # name here -> counter
     "sm_percent": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
     "tensor_percent": "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
     "occupancy_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
-    "issue_percent": "sm__inst_issued.avg.pct_of_peak_sustained_active",
     "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
     "local_loads": "smsp__inst_executed_op_local_ld.sum",
-    "stall_memory": "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
-    "stall_barrier": "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
-    "stall_math": "smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio",
-}
-Row = dict[str, Any]  # `kernel`, and what this GPU has of METRICS
+    **{f"stall_{name}": f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+       for name, reason in STALLS.items()},
+}  # fmt: skip
+Row = dict[str, Any]  # `kernel`, its `launches`, and of the longest one what this GPU has of METRICS
 
 
 class CannotCount(UserError):
@@ -65,7 +64,7 @@ def ncu(*arguments: str, deadline_s: int = DEADLINE_S) -> str:
     lines = (process.stdout + process.stderr).strip().splitlines()
     errors = [line.removeprefix("==ERROR== ") for line in lines if line.startswith("==ERROR==")]
     if process.returncode or errors:
-        reason = (errors or lines[-1:] or ["it printed nothing"])[0]
+        reason = "; ".join(errors) or (lines or ["it printed nothing"])[-1]
         raise CannotCount(f"no counters: ncu ended with status {process.returncode}: {reason}")
     return process.stdout
 
@@ -84,37 +83,46 @@ def launches_in(text: str, counters: Iterable[str]) -> list[tuple[str, dict[str,
     return launches
 
 
-def read_counters(pair: Pair, version: Version, arguments: dict[str, Any]) -> list[Row]:
-    """A row for each launch of a call. Raises CannotCount."""
-    words = [*OPTIONS, "--launch-count", str(MOST_LAUNCHES), "--metrics", ",".join(METRICS.values())]
-    words += [sys.executable, "-c", CHILD, str(version.path.parent), pair.name, version.label, json.dumps(arguments)]
-    return rows_of(ncu(*words))
+def read_counters(pair: Pair, version: Version, arguments: dict[str, Any]) -> tuple[list[Row], str]:
+    """(A row for each kernel of a call, which counters this ncu or GPU lacks.) Raises CannotCount."""
+    arguments_of_launch = str(version.path.parent), pair.name, short(version.label), json.dumps(arguments)
+    child = [sys.executable, "-c", CHILD, *arguments_of_launch]
+    known = dict(METRICS)
+    while True:
+        words = [*OPTIONS, "--launch-count", str(MOST_LAUNCHES), "--metrics", ",".join(known.values())]
+        try:
+            rows = rows_of(ncu(*words, *child))
+        except CannotCount as refusal:  # ncu refuses all for one that it does not know, and names it without its suffix
+            refused = [name for name, counter in known.items() if counter.split(".")[0] in str(refusal)]
+            if not refused:
+                raise
+            known = {name: counter for name, counter in known.items() if name not in refused}
+        else:
+            missing = [name for name in METRICS if not any(name in row for row in rows)]
+            return rows, f"counters that this GPU or ncu lacks: {', '.join(missing)}" * bool(missing)
 
 
 def rows_of(text: str) -> list[Row]:
-    """The rows of ncu's CSV, in the order of launches. Raises CannotCount."""
-    names = {counter: name for name, counter in METRICS.items()}
-    rows = [
-        {"kernel": kernel} | {names[counter]: value for counter, value in values.items()}
-        for kernel, values in launches_in(text, METRICS.values())
-    ]
+    """A row for each kernel of ncu's CSV. Raises CannotCount."""
+    rows: dict[str, Row] = {}
+    for kernel, values in launches_in(text, METRICS.values()):
+        row = {"kernel": kernel} | {name: values[counter] for name, counter in METRICS.items() if counter in values}
+        longest = max(rows.get(kernel, row), row, key=lambda one: one.get("time_ns", 0))
+        rows[kernel] = longest | {"launches": rows.get(kernel, {"launches": 0})["launches"] + 1}
     if not rows:
         raise CannotCount("no counters: ncu saw no kernel")
-    return rows
+    return list(rows.values())
 
 
-def launch(folder: str, name: str, label: str, arguments: str) -> None:
+def launch(folder: str, name: str, version: str, arguments: str) -> None:
     """Under ncu: one warm call, and one that is profiled."""
     import torch
 
-    from common.machine.clock import synchronize
     from common.machine.device import default_device, use_device
-    from common.profiling.recorder import prepared_call
 
     (pair,) = discover(Path(folder), name)
     use_device(device := default_device())
-    call = prepared_call(pair.version(label), json.loads(arguments), device)
+    call = prepared_call(pair.by_name[version], json.loads(arguments), device)
     torch.cuda.cudart().cudaProfilerStart()
     call()
-    synchronize(device)
     torch.cuda.cudart().cudaProfilerStop()

@@ -1,89 +1,120 @@
-"""Profile the versions of a pair in this process: warm calls under torch.profiler, of which one is kept.
+"""Profile a pair's versions and libraries here and now: warm calls under torch.profiler, of which one is kept.
 
-The clock is read without the profiler first: the profiler slows the host.
+All run in one child process. The clock is read without the profiler first: the profiler slows the host.
 """
 
 import json
-import statistics
-from collections.abc import Iterable
-from functools import partial
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from torch.profiler import ProfilerActivity, profile, record_function
+import msgspec
+from msgspec import structs
 
-from common.engine.inputs import seed_all
+from common.isolation import forkserver, worker
 from common.isolation.pipe import MAY_COMPILE, Report
-from common.isolation.worker import one_line
-from common.machine.clock import Call, now, synchronize
-from common.machine.device import use_device
-from common.pairs.contract import Version
-from common.pairs.pair import load
-from common.profiling.profile_file import Event, Recording
+from common.machine.device import default_device, versions
+from common.machine.survey import survey_apart
+from common.pairs.contract import LIBRARY_KINDS
+from common.pairs.pair import Pair, Version, load, sizes_of, skip_reason
+from common.pairs.source import source_hash
+from common.record.files import utc_now
+from common.record.profile_file import About, Event, Profile, fitted
+from common.record.store import as_json
 
 MARK = "the call"  # the annotation around a profiled call and the wait for its end
 CALLS = 5  # under the profiler; the one that is nearest to a call without it is kept
-TIMED_CALLS, TIMED_S = 20, 1.0  # without it: so many, or so many seconds
-KEPT = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "kernel", "gpu_memcpy", "gpu_memset")
-ON_GPU = KEPT[4:]
+TIMED_CALLS = 11  # without it
+Call = Callable[[], None]
+KEPT = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "kernel", "gpu_memcpy", "gpu_memset", "ac2g")
 ARGS = ("correlation", "stream", "grid", "block", "registers per thread", "shared memory", "bytes")
-ROWS = 8  # of the table of operations
+SEVERAL = "runs in several processes: start it with torchrun under a profiler"
 
 
-def record_versions(
-    versions: Iterable[Version], arguments: dict[str, Any], device: str, report: Report
-) -> dict[str, Recording]:
-    """Each version's recording, by label. In a child process: what one leaves in it may slow the next one's host."""
+def profiles_of(
+    pair: Pair, chosen: Sequence[Version], size: str, device: str | None
+) -> Iterator[tuple[Version, Profile | str]]:
+    """Profile versions of a pair at each size of this name; a text says why one has no profile. Raises DeviceError."""
+    device = device or default_device()
+    forkserver.prefer("triton" if device.startswith("cuda") else "cpu")  # before the first child: one server
+    info, _ = survey_apart(device, with_limits=False)
+    environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
+    skipped = {version.label: reason for version in chosen if (reason := _skip_reason(pair, version, info))}
+    able = [version for version in chosen if version.label not in skipped]
+    yield from ((version, f"skipped: {skipped[version.label]}") for version in chosen if version not in able)
+    for name in sizes_of(pair, size, info["kind"] == "cpu") if able else ():
+        arguments = as_json(pair.sizes[name])
+        about = About(pair.chapter, pair.name, "", name, arguments, source_hash(pair), environment, 1.0, 1.0)
+        try:
+            found = worker.call(_record_versions, able, pair.sizes[name], about, device)
+        except worker.ChildFailed as death:
+            found = dict.fromkeys([version.label for version in able], str(death))
+        yield from ((version, found[version.label]) for version in able)
+
+
+def _skip_reason(pair: Pair, version: Version, info: dict[str, Any]) -> str:
+    is_library = version.label.split("_")[0] in LIBRARY_KINDS
+    package = version.constants.get("LIBRARY_NEEDS", {}).get(version.label)
+    absent = f"needs the package {package}" if package and not find_spec(package) else ""
+    is_ours = "triton" in version.imports and not is_library
+    no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and is_ours else ""
+    return skip_reason(version, info, info["gpus"]) or no_gpu or absent or SEVERAL * (pair.ranks > 1)
+
+
+def _record_versions(
+    chosen: Sequence[Version], arguments: dict[str, Any], about: About, device: str, report: Report
+) -> dict[str, Profile | str]:
+    """By label, in the child, which has torch. What one leaves in its process may slow the next one's host."""
+    from common.machine.device import use_device
+
     use_device(device)
-    recordings = {}
-    for version in versions:
+    found: dict[str, Profile | str] = {}
+    for version in chosen:
         report(version.label, MAY_COMPILE)
         try:
-            recordings[version.label] = _record(version, arguments, device)
+            found[version.label] = _profile(prepared_call(version, arguments, device), about, version.label, device)
         except Exception as error:  # noqa: BLE001 (a version may raise anything; the other ones are profiled)
-            recordings[version.label] = Recording(one_line(error))
-    return recordings
+            found[version.label] = worker.one_line(error)
+    return found
 
 
 def prepared_call(version: Version, arguments: dict[str, Any], device: str) -> Call:
-    """A warm call of a version on inputs that are drawn from a seed."""
-    module = load(version.path)
+    """A warm call of a version, or of a library, on inputs that are drawn from a seed; it ends with its work."""
+    from common.engine.inputs import seed_all
+    from common.machine.clock import synchronize
+
+    module, is_library = load(version.path), version.label.split("_")[0] in LIBRARY_KINDS
     seed_all(0, device)
     inputs = module.inputs(**arguments, device=device)
-    state = module.setup(**inputs) if hasattr(module, "setup") else {}
-    call = partial(module.run, **inputs, **state)
+    state = module.setup(**inputs) if hasattr(module, "setup") and not is_library else {}
+    run = getattr(module, version.label if is_library else "run")
+
+    def call() -> None:
+        run(**inputs, **state)
+        synchronize(device)
+
     call()
-    synchronize(device)
     return call
 
 
-def _record(version: Version, arguments: dict[str, Any], device: str) -> Recording:
-    call, on_gpu = prepared_call(version, arguments, device), device != "cpu"
-    call_s = _seconds_of(call, device)
-    with profile(activities=[ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * on_gpu) as profiler:
+def _profile(call: Call, about: About, label: str, device: str) -> Profile:
+    from torch.profiler import profile, record_function
+
+    from common.machine.clock import host_seconds
+
+    call_s = host_seconds(call, device, TIMED_CALLS)
+    with profile() as profiler:
         for _ in range(CALLS):
             with record_function(MARK):
                 call()
-                synchronize(device)
     with TemporaryDirectory() as folder:
         profiler.export_chrome_trace(str(path := Path(folder) / "trace.json"))
         trace = json.loads(path.read_text(encoding="utf-8", errors="replace"))["traceEvents"]
-        events, profiled_s = trim(trace, call_s)
-    sort_by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
-    table = profiler.key_averages().table(sort_by=sort_by, row_limit=ROWS, max_name_column_width=50)
-    return Recording("", tuple(events), call_s, profiled_s, table)
-
-
-def _seconds_of(call: Call, device: str) -> float:
-    """Median seconds from an idle device until a call's work is done: what the profiled call shows, on the wall."""
-    samples: list[float] = []
-    while not samples or (len(samples) < TIMED_CALLS and sum(samples) < TIMED_S):
-        begin = now()
-        call()
-        synchronize(device)
-        samples.append(now() - begin)
-    return statistics.median(samples)
+    events, profiled_s = trim(trace, call_s)
+    return fitted(Profile(structs.replace(about, version=label, call_s=call_s, profiled_s=profiled_s), events))
 
 
 def trim(trace: list[dict[str, Any]], call_s: float) -> tuple[list[Event], float]:
@@ -91,50 +122,16 @@ def trim(trace: list[dict[str, Any]], call_s: float) -> tuple[list[Event], float
     marks = [event for event in trace if event.get("name") == MARK and event.get("cat") == "user_annotation"]
     mark = min(marks, key=lambda event: abs(1e-6 * event["dur"] - call_s))
     begin, end = mark["ts"], mark["ts"] + mark["dur"]
-    timed = [event for event in trace if event.get("ph") == "X" and event.get("cat") in KEPT and event is not mark]
-    inside = [event for event in timed if event["ts"] < end and event["ts"] + event["dur"] > begin]
-    threads = {mark["tid"]: 1}  # the caller's thread is the first; a backward pass has another
-    spans, open_ops = [], list[tuple[float, int]]()  # (end, thread)
-    for event in sorted(inside, key=lambda event: (event["ts"], -event["dur"])):
-        args = {name: event["args"][name] for name in ARGS if name in event.get("args", {})}
-        lane = _lane(event, threads)
-        if event["cat"] == "cpu_op":
-            open_ops = [(until, thread) for until, thread in open_ops if until > event["ts"]]
-            depth = sum(thread == lane[1] for _, thread in open_ops)
-            args |= {"depth": depth} if depth else {}
-            open_ops.append((event["ts"] + event["dur"], lane[1]))
-        first, last = max(event["ts"], begin), min(event["ts"] + event["dur"], end)
-        times = {"ts": round(first - begin, 3), "dur": round(last - first, 3)}
-        spans.append(Event(event["name"], "X", event["cat"], pid=lane[0], tid=lane[1], args=args, **times))
-    return [*_names(spans), *spans, *_arrows(spans)], 1e-6 * (end - begin)
-
-
-def _lane(event: dict[str, Any], threads: dict[int, int]) -> tuple[int, int]:
-    """(0, a thread's number) or (1 + a GPU's number, its stream). `threads` gets those that are new."""
-    if event["cat"] in ON_GPU:
-        return 1 + event["args"].get("device", 0), event["args"].get("stream", 0)
-    return 0, threads.setdefault(event["tid"], len(threads) + 1)
-
-
-def _names(spans: list[Event]) -> list[Event]:
-    """What a viewer calls the processes and threads."""
-    lanes = sorted({(span.pid, span.tid) for span in spans} | {(0, 1)})
-    processes = [Event("process_name", "M", pid=pid, args={"name": f"GPU {pid - 1}" if pid else "CPU"})
-                 for pid in sorted({pid for pid, _ in lanes})]  # fmt: skip
-    return processes + [
-        Event("thread_name", "M", pid=pid, tid=tid, args={"name": f"{'stream' if pid else 'thread'} {tid}"})
-        for pid, tid in lanes
-    ]
-
-
-def _arrows(spans: list[Event]) -> list[Event]:
-    """From each launch to what it started."""
-    launches = {span.args.get("correlation"): span for span in spans if span.cat in ("cuda_runtime", "cuda_driver")}
-    arrows = []
-    for span in spans:
-        launch = launches.get(span.args.get("correlation")) if span.pid else None
-        if launch:
-            number = span.args["correlation"]
-            arrows.append(Event("launch", "s", "ac2g", launch.pid, launch.tid, launch.ts, id=number))
-            arrows.append(Event("launch", "f", "ac2g", span.pid, span.tid, span.ts, id=number, bp="e"))
-    return arrows
+    events = []
+    for raw in trace:
+        if raw.get("cat") in KEPT and raw.get("name") != MARK:
+            first, last = max(raw["ts"], begin), min(raw["ts"] + raw.get("dur", 0), end)
+            if first <= last:
+                args = {name: raw["args"][name] for name in ARGS if name in raw.get("args", {})}
+                times = {"ts": round(first - begin, 3), "dur": round(last - first, 3)}
+                events.append(msgspec.convert({**raw, **times, "args": args}, Event))
+    lanes = {(event.pid, tid) for event in events for tid in (0, event.tid)}
+    named = [raw for raw in trace if raw.get("ph") == "M" and (raw["pid"], raw["tid"]) in lanes]
+    names = [Event(raw["name"], "M", pid=raw["pid"], tid=raw["tid"], args=raw["args"]) for raw in named]
+    unique = {msgspec.json.encode(name): name for name in names}
+    return [*unique.values(), *sorted(events, key=lambda event: (event.ts, -event.dur))], 1e-6 * (end - begin)

@@ -6,38 +6,31 @@ python common/profiling/torch_profile.py TRACE.json.gz SCRIPT [ARGUMENTS ...]
 import runpy
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import profile
 
 ROWS = 20
-
-
-def run(script: str, arguments: list[str]) -> Any:
-    """Run the script as `python SCRIPT ARGUMENTS` does. Returns what it passed to sys.exit."""
-    sys.argv = [script, *arguments]
-    sys.path[0] = str(Path(script).resolve().parent)
-    try:
-        runpy.run_path(script, run_name="__main__")
-    except SystemExit as end:
-        return end.code
-    return 0
 
 
 def main() -> None:
     if len(sys.argv) < 3:
         raise SystemExit("usage: torch_profile.py TRACE.json.gz SCRIPT [ARGUMENTS ...]")
     trace, script, *arguments = sys.argv[1:]
-    gpu = torch.cuda.is_available()
-    with profile(activities=[ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * gpu) as profiler:
-        status = run(script, arguments)
-    sort_by = "self_cuda_time_total" if gpu else "self_cpu_time_total"
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).resolve().parent)
+    status: object = 0
+    with profile() as profiler:
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except SystemExit as end:
+            status = end.code
+    sort_by = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
     print(profiler.key_averages().table(sort_by=sort_by, row_limit=ROWS))
     Path(trace).parent.mkdir(parents=True, exist_ok=True)
     profiler.export_chrome_trace(trace)
     print(f"trace: {trace}")
-    sys.exit(status)
+    sys.exit(status)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ A title is PAIR VARIANT: FIELD, then ` at SIZE` but for the default. VARIANT is 
 `fused vs vectorized`; `baseline` has a time and a peak only. FIELD is `ratio`, `time`, `peak` (the most memory that a
 call has in use at once), `limit` (what it reaches of the measured limit), `verdict`, or `library`. The generator writes
 what stands in the brackets. For a pair and variant that exist and have no record yet that is `not recorded yet`.
+
+Of a recorded profile FIELD is `profile busy` or `profile idle` (the GPU's share of a call), `profile launches`, or
+`profile gap` (the longest, and what the GPU waits for); VARIANT may be a library's function, too.
 """
 
 import re
@@ -15,18 +18,21 @@ from functools import cache
 
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.user_error import UserError
+from common.record import profile_file
 from common.record.files import on_one_gpu
 from common.record.record_file import combine_records
 from common.record.result import Arm, PairResult
 from common.record.store import chapter_records, current_filter
 from common.show.formats import binary, digits, seconds
+from common.show.lanes import quotable
 from common.show.summary import fastest_library
 from common.show.tables import variant, word
 
 QUOTED = re.compile(r'\[[^\[\]]*\]\(/recorded/(?P<device>\w+)/(?P<chapter>ch\d+)\.md "(?P<title>[^"]+)"\)')
-TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>\w+)(?: at (?P<size>[\w/]+))?")
+TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>(?:profile )?\w+)(?: at (?P<size>[\w/]+))?")
 FIELDS = {"ratio", "time", "peak", "limit", "verdict", "library"}
 OF_BASELINE = {"time", "peak"}
+OF_PROFILE = ("profile busy", "profile idle", "profile launches", "profile gap")
 STALE, NOT_YET = "stale", "not recorded yet"
 
 
@@ -68,6 +74,8 @@ def figure(device: str, chapter: str, title: str) -> str:
     """
     if parts := TITLE.fullmatch(title):
         size = parts["size"] or "default"
+        if parts["field"].startswith("profile "):
+            return _of_profile(device, chapter, parts, size)
         result = _results(device, chapter, class_of(size)).get((parts["pair"], size))
         if result and not _is_current(chapter)(result):
             return STALE
@@ -77,6 +85,17 @@ def figure(device: str, chapter: str, title: str) -> str:
         if "time" not in fields and _is_of_chapter(chapter, parts, size):
             return NOT_YET
     raise UserError(f'{chapter}: nothing recorded on {device} is called "{title}"')
+
+
+def _of_profile(device: str, chapter: str, parts: re.Match[str], size: str) -> str:
+    """The same of a recorded profile."""
+    pair = next((pair for pair in discover(ROOT / chapter) if pair.name == parts["pair"]), None)
+    if pair and parts["variant"] in pair.by_name and size in pair.timed_sizes and parts["field"] in OF_PROFILE:
+        profiles = profile_file.find(pair, parts["variant"], size, device)
+        if current := [profile for profile in profiles if profile_file.is_current(profile, pair)]:
+            return quotable(current[0])[parts["field"].removeprefix("profile ")]
+        return STALE if profiles else NOT_YET
+    raise UserError(f'{chapter}: "{parts[0]}" names no profile: {", ".join(OF_PROFILE)} are fields of one')
 
 
 def _is_of_chapter(chapter: str, parts: re.Match[str], size: str) -> bool:

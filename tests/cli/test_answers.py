@@ -8,6 +8,8 @@ from samples import pair_result, record, version, write_pair
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
+from common.record import profile_file
+from common.record.profile_file import About, Event, Profile
 from common.record.store import keep_record
 from common.show import quoted_figures
 from tools import answers_page
@@ -91,3 +93,46 @@ def test_each_question_has_an_answer_and_each_answer_a_question(text, course):
 def test_the_committed_answers_are_what_is_recorded(chapter, committed):
     text = (ROOT / chapter / answers_page.PAGE).read_text(encoding="utf-8")
     assert text == answers_page.page(chapter, discover(ROOT / chapter)), "make readme writes the page anew"
+
+
+@pytest.fixture
+def profiled(course, tmp_path):
+    """profiled(folder of a device): the profile of double's optimized version, of a call in which a GPU works 75 %."""
+
+    def keep(device="NVIDIA H200", **changes):
+        (pair,) = discover(tmp_path / "ch1")
+        environment = {"device": {"kind": "cuda", "name": device}, "date": "2026-01-01"}
+        fields = {"source_hash": source_hash(pair), "arguments": pair.sizes["default"], **changes}
+        times = {"call_s": 1e-4, "profiled_s": 1e-4}
+        about = About("ch1", "double", "optimized", "default", environment=environment, **times, **fields)
+        work = [Event("k", "X", "kernel", 0, 7, begin, length) for begin, length in ((0, 50), (60, 25))]
+        profile_file.keep(Profile(about, work), tmp_path / "recorded")
+
+    course()
+    return keep
+
+
+OF_PROFILE = {"busy": "75%", "idle": "25%", "launches": "2", "gap": "10.0 us, launch latency"}
+
+
+@pytest.mark.parametrize("field", OF_PROFILE)
+def test_a_recorded_profile_is_quoted(field, profiled):
+    title = f"double optimized: profile {field}"
+    assert quoted_figures.figure("nvidia_h200", "ch1", title) == "not recorded yet"
+    profiled("NVIDIA H100")  # another GPU's
+    assert quoted_figures.figure("nvidia_h200", "ch1", title) == "not recorded yet"
+    profiled()
+    link = f'[{{}}](/recorded/nvidia_h200/ch1.md "{title}")'
+    assert quoted_figures.fill_in_figures(link.format("?")) == link.format(OF_PROFILE[field])
+    assert quoted_figures.newest_figure(f"ch1 {title} at default") == OF_PROFILE[field]
+    profiled(source_hash="another")
+    assert quoted_figures.figure("nvidia_h200", "ch1", title) == "stale"
+
+
+@pytest.mark.parametrize("title", ["double optimized: profile length", "double fused: profile idle",
+                                   "twice optimized: profile idle", "double optimized: profile idle at small",
+                                   "double optimized: profile"])  # fmt: skip
+def test_what_names_no_profile_is_refused(title, profiled):
+    profiled()
+    with pytest.raises(UserError, match=re.escape(f'"{title}"')):
+        quoted_figures.figure("nvidia_h200", "ch1", title)

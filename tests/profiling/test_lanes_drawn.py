@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from common.profiling.lanes import Part, is_wait, lanes
-from common.profiling.profile_file import About, Event, Profile
+from common.record.profile_file import About, Event, Profile
+from common.show.lanes import Part, is_wait, lanes
 
 END = 200  # microseconds; all events begin and end at whole ones
 WAIT, CALL = "cudaStreamSynchronize", "cudaLaunchKernel"

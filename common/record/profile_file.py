@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from common.pairs.pair import Pair, Version, short
+from common.pairs.pair import Pair, short
 from common.pairs.source import source_hash
 from common.record import files
 from common.record.files import Format, RecordError, file_errors, file_of_device, write_file
@@ -21,7 +21,6 @@ from common.record.store import as_json
 
 FORM = 1
 MOST_BYTES = 100_000  # of a compressed profile: they are committed
-MOST_TEXT = 64 << 20  # bytes of what a file unpacks to; no profile of ours comes near
 Micros = Annotated[float, Meta(ge=0, le=1e12)]
 
 
@@ -44,20 +43,11 @@ class Event(Struct, frozen=True, omit_defaults=True):
         return self.ts + self.dur
 
 
-class Recording(Struct, frozen=True):
-    """Of a version: what was profiled, or the `problem` in one line. `table`: its costliest operations, as text."""
-
-    problem: str = ""
-    events: tuple[Event, ...] = ()
-    call_s: float = 0.0
-    profiled_s: float = 0.0
-    table: str = ""
-
-
 class About(Strict, frozen=True):
     """What was profiled. `call_s`: a call's time without the profiler, `profiled_s`: the drawn call's with it.
 
-    `arguments`: those of `inputs`. `environment`: as a record has it. `left_out`: what of the trace was too large.
+    `version`: its label, or the name of a library's function. `arguments`: those of `inputs`. `environment`: as a
+    record has it. `left_out`: what of the trace was too large.
     """
 
     chapter: str
@@ -73,12 +63,12 @@ class About(Strict, frozen=True):
 
 
 class Profile(Struct, frozen=True):
-    """A profile as its file has it."""
+    """A profile as its file has it. `counters`: a row a kernel, see counters.py; `no_counters`: which ones it lacks."""
 
     about: About
     traceEvents: list[Event]
-    counters: list[dict[str, Any]] = []  # a row for each launch: see counters.py
-    no_counters: str = ""  # why a GPU's counters could not be read
+    counters: list[dict[str, Any]] = []
+    no_counters: str = ""
     form: int = FORM
     displayTimeUnit: str = "ns"
 
@@ -100,13 +90,10 @@ def load(path: Path) -> Profile:
     """Raises RecordError for a file that is damaged, or that another program wrote."""
     with file_errors(path, "read"):
         packed = path.read_bytes()
-    reader = zlib.decompressobj(wbits=31)  # gzip
     try:
-        text = reader.decompress(packed, MOST_TEXT)
-    except zlib.error as error:
+        text = gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error) as error:
         raise RecordError(f"{path}: damaged, or not packed by gzip ({error})") from None
-    if not reader.eof:
-        raise RecordError(f"{path}: damaged: its end is missing")
     profile: Profile = FORMAT.parse(path, text)
     return profile
 
@@ -116,12 +103,30 @@ def packed(profile: Profile) -> bytes:
     return gzip.compress(msgspec.json.encode(profile, order="deterministic"), 9, mtime=0)
 
 
+def spans(events: Iterable[Event], *categories: str) -> list[Event]:
+    """The events of these categories that have a duration, in their order of time; of nested ones the outer first."""
+    chosen = [event for event in events if event.ph == "X" and event.cat in categories]
+    return sorted(chosen, key=lambda event: (event.ts, -event.dur))
+
+
+def outermost(events: Iterable[Event], *categories: str) -> list[Event]:
+    """The events of these categories that no other one of their thread contains."""
+    found, ends = list[Event](), dict[int, float]()
+    for event in spans(events, *categories):
+        if event.end > ends.get(event.tid, -1.0):
+            ends[event.tid] = event.end
+            found.append(event)
+    return found
+
+
 def fitted(profile: Profile) -> Profile:
     """The profile, without what a reader misses least if its file were too large. Raises RecordError if it stays so."""
-    for what, is_kept in LEFT_OUT.items():
+    for what in ("arrows", "operators within operators", "operators"):
         if len(packed(profile)) <= MOST_BYTES:
             return profile
-        events = [event for event in profile.traceEvents if is_kept(event)]
+        top = {"operators within operators": outermost(profile.traceEvents, "cpu_op")}.get(what, [])
+        leaves = "ac2g" if what == "arrows" else "cpu_op"
+        events = [event for event in profile.traceEvents if event.cat != leaves] + top
         left_out = ", ".join(filter(None, [profile.about.left_out, what]))
         profile = structs.replace(profile, traceEvents=events, about=structs.replace(profile.about, left_out=left_out))
     if (size := len(packed(profile))) > MOST_BYTES:
@@ -130,24 +135,17 @@ def fitted(profile: Profile) -> Profile:
     return profile
 
 
-LEFT_OUT = {
-    "arrows": lambda event: event.ph not in "sf",
-    "operators within operators": lambda event: event.cat != "cpu_op" or not event.args.get("depth"),
-}
-
-
-def file_name(pair: str, version: str, size: str = "default") -> str:
+def _file_name(pair: str, version: str, size: str) -> str:
     """`add.fused.json.gz`, and of another size `add.fused.large_8192.json.gz`."""
-    suffix = "" if size in ("default", "cpu") else "." + "".join(c if c.isalnum() else "_" for c in size)
+    suffix = "" if size in ("default", "cpu") else "." + size.replace("/", "_")
     return f"{pair}.{short(version).replace('/', '_')}{suffix}.json.gz"
 
 
 def keep(profile: Profile, folder: Path | None = None) -> Path:
     """Save under recorded/<device>/profiles/<chapter>/. Raises RecordError."""
     about = profile.about
-    name = f"profiles/{about.chapter}/{file_name(about.pair, about.version, about.size)}"
-    path = file_of_device(about.environment, name, folder)
-    save(profile, path)
+    name = f"profiles/{about.chapter}/{_file_name(about.pair, about.version, about.size)}"
+    save(profile, path := file_of_device(about.environment, name, folder))
     return path
 
 
@@ -156,30 +154,32 @@ def save(profile: Profile, path: Path) -> None:
     write_file(path, lambda file: file.write(packed(profile)))
 
 
-def recorded(pair: Pair, version: Version, size: str = "default", folder: Path | None = None) -> Profile:
-    """The newest recorded profile of a version, of a GPU if there is one. Raises RecordError: none, or it is stale."""
-    name = file_name(pair.name, version.label, size)
-    paths = (folder or files.RECORDED).glob(f"*/profiles/{pair.chapter}/{name}")
-    profiles = [profile for profile in map(load, sorted(paths)) if profile.about.pair == pair.name]
-    what = f"{pair.name} {short(version.label)}" + f" at size {size}" * (size != "default")
-    if not profiles:
+def find(pair: Pair, version: str, size: str, device: str = "*", folder: Path | None = None) -> list[Profile]:
+    """The recorded profiles of a version's label, the best first: of a GPU, the newest. `device`: its folder's name.
+
+    Raises RecordError for a damaged one.
+    """
+    name = _file_name(pair.name, version, size)
+    paths = sorted((folder or files.RECORDED).glob(f"{device}/profiles/{pair.chapter}/{name}"))
+    return sorted(map(load, paths), key=_preference, reverse=True)
+
+
+def recorded(pair: Pair, version: str, size: str = "default") -> Profile:
+    """The best one that is of the pair as it is now. Raises RecordError: none is recorded, or it is stale."""
+    what = f"{pair.name} {short(version)}" + f" at size {size}" * (size != "default")
+    if not (profiles := find(pair, version, size)):
         raise RecordError(f"no profile of {what} is recorded: `benchmark.py --timeline {pair.name}` profiles it here")
     if not (current := [profile for profile in profiles if is_current(profile, pair)]):
         raise RecordError(f"the recorded profile of {what} is stale: the pair, or this size, has changed since")
-    return max(current, key=lambda profile: (profile.about.environment["device"]["kind"], _date(profile)))
+    return current[0]
 
 
 def is_current(profile: Profile, pair: Pair) -> bool:
     """Whether the pair has the code and the arguments that were profiled."""
-    arguments = as_json(pair.sizes.get(profile.about.size))
-    return profile.about.source_hash == source_hash(pair) and profile.about.arguments == arguments
+    about = profile.about
+    return about.source_hash == source_hash(pair) and about.arguments == as_json(pair.sizes.get(about.size))
 
 
-def _date(profile: Profile) -> str:
-    return str(profile.about.environment["date"])
-
-
-def spans(events: Iterable[Event], *categories: str) -> list[Event]:
-    """The events of these categories that have a duration, in their order of time."""
-    chosen = [event for event in events if event.ph == "X" and event.cat in categories]
-    return sorted(chosen, key=lambda event: (event.ts, -event.dur))
+def _preference(profile: Profile) -> tuple[str, str]:
+    environment = profile.about.environment
+    return environment["device"]["kind"], str(environment["date"])
