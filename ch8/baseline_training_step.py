@@ -20,7 +20,7 @@ import gpt
 from torch.utils.checkpoint import checkpoint
 
 SIZES = {
-    "check": {"batch": 5, "tokens": 31, "layers": 1, "hidden": 24, "heads": 3, "vocabulary": 50},
+    "check": {"batch": 5, "tokens": 31, "layers": 1, "hidden": 24, "heads": 2, "vocabulary": 50},
     "check/129": {"batch": 3, "tokens": 129, "layers": 2, "hidden": 64, "heads": 2, "vocabulary": 300},
     "default": {},
     "cpu": {"batch": 2, "tokens": 64, "layers": 2, "hidden": 192, "heads": 6, "vocabulary": 3000},  # 1.5 M weights

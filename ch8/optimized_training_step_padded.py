@@ -6,7 +6,7 @@ Idea: 47 rows more in the embedding, all zeros, to a multiple of 128. Their logi
 the loss is the same, and their gradients are 0.
 Cost: 0.1 % more products and bytes. Three products have this dimension: logits, and both of their gradients, 29 % of
 the FLOPs at `large`.
-Predict: which other dimension of this model would you pad? (Look for one that is no multiple of 8.)
+Predict: products want dimensions that are multiples of 8. Which other dimension of this model would you pad?
 """
 
 import gpt

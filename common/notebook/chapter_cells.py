@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from common.machine.device import has_gpu
 from common.notebook.cells import run_pairs, show, table
 from common.notebook.named_gpu import gpu
+from common.notebook.profile_figure import timeline
 from common.pairs.pair import ROOT, Pair, class_of, discover
-from common.record.files import Problems, on_one_gpu
+from common.record.files import Problems, RecordError, on_one_gpu
 from common.record.record_file import combine_records
 from common.record.result import PairResult, Record
 from common.record.store import added_variants, chapter_records, current_filter, recorded_sizes
@@ -107,6 +108,13 @@ class Chapter:
         parts = [self._only(record, lambda pair: pair.name == name) for _, record in there]
         record = combine_records([record for record in parts if record.pairs])
         return plot.sweep(record) if record else Markdown("*No figure: nothing is recorded at several sizes.*")
+
+    def timeline(self, name: str, version: str = "baseline", size: str = "default") -> Figure | Markdown:
+        """A version's profile on a GPU: made now, or recorded; a line that says so where there is none of its code."""
+        try:
+            return timeline(self.pairs[name], version, size)
+        except RecordError as error:
+            return Markdown(f"*No figure: {error}.*")
 
     def kernels(self, name: str, size: str = "default", label: str = "optimized", arch: str = "") -> list[Anatomy]:
         """The kernels of one version, compiled at this size for the notebook's GPU or another architecture.
