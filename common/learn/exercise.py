@@ -19,7 +19,8 @@ NOTEBOOKS = ROOT / "notebooks"
 KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 # The names of gates: of a kernel, of a judge of benchmarks. Other answers' gates have the answers' names
-KERNEL_RESULTS, REFEREE_RESULTS = {"right", "traffic", "code", "sent", "speed"}, {"referee", "mutant", "honest"}
+KERNEL_RESULTS = {"right", "traffic", "code", "sent", "host", "operations", "memory", "speed"}
+REFEREE_RESULTS = {"referee", "mutant", "honest"}
 HINTS = 3
 SLOWER = 1.2  # the most times the solution's time that a kernel may take on a GPU, unless its gate `speed` says more
 READERS = 1.9  # times the author's minutes: in chapters 0, 1 and 3 readers took 12 hours for 6.4
@@ -54,6 +55,11 @@ class Gates(TypedDict, total=False):
     collectives: Number
     sends: Number
     link: Number
+    waits: Number
+    copies: Number
+    operations: dict[str, int]
+    unused: Number
+    peak: Number
 
 
 class Mistake(Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,6 +17,7 @@ from common.checks.poisoned_memory import filled_memory
 from common.isolation import worker
 from common.isolation.pipe import Report
 from common.learn import diagnosis, learner_log, submission
+from common.learn.device_gates import WANTED
 from common.learn.exercise import KERNELS, Exercise, find
 from common.learn.gate import Gate, Grade, end_text
 from common.learn.grade import grade
@@ -125,7 +126,7 @@ def _say(gate: Gate) -> None:
 
 def _draw(grade: Grade) -> None:
     """Of a kernel: elements of its answer that no program writes, or the sectors of its most wasteful access."""
-    if grade.exercise.kind not in KERNELS:
+    if grade.exercise.kind not in KERNELS or WANTED & grade.exercise.gates.keys():  # or operations of torch's
         return
     with suppress(worker.ChildFailed):  # the grade has said why: without all accesses there is no picture
         if any(gate.name == "traffic" for gate in grade.gates):

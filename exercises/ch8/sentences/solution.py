@@ -5,7 +5,7 @@ of the compiled function that ran: two versions in one call, and one number for 
 steps of a length that was seen before show what a step takes: the gaps between them are compilation.
 
 So it gains whole / (whole - dynamo) to compile nothing anew. `torch._dynamo.mark_dynamic(sentences, 1)` makes one
-version for all lengths. Or fewer lengths do: each batch is padded to a multiple of 64. `TORCH_LOGS=recompiles` names the
+version for all lengths. Or fewer lengths do: pad each batch to a multiple of 64. `TORCH_LOGS=recompiles` names the
 guard that failed, here the size of an input. The program had raised `recompile_limit`, because a warning told of it.
 
 Its backend is "eager", which only traces the model. A backend that makes kernels needs seconds for each version.
