@@ -76,8 +76,8 @@ def _memory(wanted: Mapping[str, Any], work: Any, most: float) -> Gate:
     if unused > wanted.get("unused", unused):
         kept = Counter({text: size for text, size in work.unused.items() if size})
         largest = ", ".join(f"{text} ({_bytes(size)})" for text, size in kept.most_common(SHOWN))
-        text = f"{_bytes(unused)} are kept for a backward pass that never comes, where {_most(wanted['unused'])} "
-        return Gate("memory", False, f"{text.strip()}. Most of it: {largest}")
+        text = f"{_bytes(unused)} are kept for a backward pass that never comes, where {_most(wanted['unused'])}"
+        return Gate("memory", False, f"{text}. Most of it: {largest}")
     peak = f"at its peak a call holds {_bytes(work.peak_bytes)} of its own tensors"
     if "peak" in wanted and work.peak_bytes > most:
         largest = ", ".join(
@@ -100,4 +100,6 @@ def _list(counts: Counter[str]) -> str:
 
 
 def _bytes(amount: float) -> str:
+    if amount < 1000:
+        return f"{amount:.0f} bytes"
     return f"{amount / 1e6:.3g} MB" if amount >= 1e6 else f"{amount / 1e3:.3g} KB"
