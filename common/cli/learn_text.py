@@ -3,8 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
 
@@ -12,6 +14,7 @@ from common.cli import forecasts
 from common.learn.exercise import Exercise
 from common.learn.gate import Gate, Grade, end_text
 from common.learn.learner_log import Standing
+from common.pairs.pair import ROOT
 from common.pairs.wide_tables import print_table
 from common.show.console import make_console, print_wrapped
 
@@ -48,6 +51,8 @@ def print_exercise(exercise: Exercise, file: str) -> None:
             print_table("", cells[0], cells[2:], console)
         else:
             console.print(Markdown(text))
+    if exercise.profile:
+        print_profile(exercise.profile, console)
     for question in exercise.questions:
         if not question.endswith(": "):  # where only the specification tells what is asked
             print_wrapped(f"  {question}", console, "    ")
@@ -57,6 +62,14 @@ def print_exercise(exercise: Exercise, file: str) -> None:
         console.print()
         print_wrapped(exercise.read_first, console)
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
+
+
+def print_profile(path: Path, console: Console) -> None:
+    """What was recorded of an unknown program, and where its file is."""
+    from common.profiling import profile_file, profile_names  # only where there is one
+
+    console.print(profile_names.profile_text(profile_file.load(path), console.width), markup=False, highlight=False)
+    print_wrapped(f"The whole of it opens in https://ui.perfetto.dev: {path.relative_to(ROOT)}", console)
 
 
 def print_gate(gate: Gate, width: int = 8) -> None:

@@ -11,6 +11,9 @@ In exercise.toml a table for each answer, under the name that the reader's file 
     [answers.ratio]                      a range (low, high), at most `widest` apart, that is to hold the figure
     figure = "ch1 coalescing wide: ratio"
     why = "12.5 is more than the sectors"  said with the figure, whether the range holds it or not
+    [answers.gain]                       the same of a figure that follows from what is given: `is`, and `widest`
+    is = 4.2
+    widest = 1.5
     [answers.rows]                       in `count`: the number `number` (default: its name) of the program's `run`
     run = "row_sums"
     number = "sectors"
@@ -73,7 +76,7 @@ def _constants(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gat
             results.append(Gate(name, False, f"`{name}`: {errors[name]}"))
         elif value is None:
             results.append(Gate(name, False, f"`{name}` has no answer yet: {table.get('text', 'replace None')}"))
-        elif "figure" in table:
+        elif {"figure", "widest"} & table.keys():
             results.append(_range(name, value, table))
         elif isinstance(table["is"], str):
             results.append(Gate(name, *_word(value, table)))
@@ -127,6 +130,8 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
     low, high = read
     if high / low > widest * (1 + 1e-9):  # 0.27 / 0.18 is a little more than 1.5
         return Gate(name, False, f"a range of a factor {high / low:.1f} says little: at most {widest:g}")
+    if "is" in table:
+        return _known_range(name, low, high, table)
     figure = newest_figure(table["figure"])
     recorded = re.match(r"[\d.]+", figure)
     if not recorded:
@@ -140,6 +145,18 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
         beside = off(low if right < low else high, right)
         text = f"{range_text} does not hold the recorded {right:.3g}: {beside}"
     return Gate(name, holds, text + why, scored={"range": (low, high), "found": right, "interval": interval})
+
+
+def _known_range(name: str, low: float, high: float, table: dict[str, Any]) -> Gate:
+    """Of a figure that follows from what is given. A wrong range is told what it overlooks, and not the figure."""
+    right, range_text = table["is"], f"{low:g} to {high:g}"
+    scored = {"range": (low, high), "found": right, "interval": None}
+    if low <= right <= high:
+        text = f"{range_text} holds {right:.3g}" + (f". {table['why']}" if "why" in table else "")
+        return Gate(name, True, text, scored=scored)
+    side = "low" if high < right else "high"
+    text = f"{range_text} lies too {side}" + (f". {says}" if (says := table.get("says", {}).get(side, "")) else "")
+    return Gate(name, False, text, scored=scored)
 
 
 def _counts(exercise: Exercise, path: Path, parent: worker.ParentPipe) -> Gates:

@@ -19,13 +19,15 @@ NOTEBOOKS = ROOT / "notebooks"
 KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 # The names of gates: of a kernel, of a judge of benchmarks. Other answers' gates have the answers' names
-KERNEL_RESULTS, REFEREE_RESULTS = {"right", "traffic", "code", "sent", "speed"}, {"referee", "mutant", "honest"}
+KERNEL_RESULTS = {"right", "traffic", "code", "sent", "host", "operations", "memory", "speed"}
+REFEREE_RESULTS = {"referee", "mutant", "honest"}
 HINTS = 3
 SLOWER = 1.2  # the most times the solution's time that a kernel may take on a GPU, unless its gate `speed` says more
 READERS = 1.9  # times the author's minutes: in chapters 0, 1 and 3 readers took 12 hours for 6.4
 Number = int | float  # a gate of 1 stays 1 in a message
 READ = re.compile(r"(section \d+|sections \d+ to \d+)( of ch\d\w?)?|pair \w+( \w+)*")
-GIVEN, WORDING = ("given*.py", "cases/*.py"), ("text", "why")  # files beside the start; what an answer's table says
+PROFILE = "profile.json.gz"  # beside the start: what a reader of `diagnose` is given
+GIVEN, WORDING = ("given*.py", "cases/*.py", PROFILE), ("text", "why")  # files beside the start; a table's texts
 
 
 class ExerciseError(UserError):
@@ -53,6 +55,11 @@ class Gates(TypedDict, total=False):
     collectives: Number
     sends: Number
     link: Number
+    waits: Number
+    copies: Number
+    operations: dict[str, int]
+    unused: Number
+    peak: Number
 
 
 class Mistake(Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,6 +127,12 @@ class Exercise:
     def work(self) -> Path:
         """The reader's own file."""
         return WORK / f"{self.id}.py"
+
+    @property
+    def profile(self) -> Path | None:
+        """What was recorded of an unknown program, if this is what the exercise is about."""
+        path = self.folder / PROFILE
+        return path if path.is_file() else None
 
     @property
     def chapter(self) -> str:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from common.engine.runner import run_pairs
 from common.isolation import worker
-from common.learn import diagnosis, multi_process, traffic_gates
+from common.learn import device_gates, diagnosis, multi_process, traffic_gates
 from common.learn.errors import explain_processes, in_file, unwaited_text
 from common.learn.exercise import Exercise
 from common.learn.failure_text import HARD, WrongAnswer, sentence, wrong_answer
@@ -51,7 +51,7 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
         if pair.ranks > 1:
             yield from _multi_process_gates(exercise, pair, folder, path)
             return
-        memory = memcheck(pair)
+        memory = memcheck(pair) if pair.baseline.has_kernel else NOTHING  # torch looks at its own addresses
         if memory.fatal:
             yield Gate("right", False, _with_words(memory.fatal, pair))
             return
@@ -59,6 +59,7 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
         yield from traffic_gates.traffic(exercise.gates, pair)
         for gate in traffic_gates.code(exercise.gates, pair):
             yield replace(gate, text=in_file(gate.text, pair.variants[0].path))
+        yield from device_gates.gates(exercise.gates, pair)
         yield from _speed(exercise, pair)
 
 
@@ -110,7 +111,7 @@ def as_pair(exercise: Exercise, path: Path) -> Iterator[Path]:
         folder, stem = Path(name) / exercise.chapter, exercise.folder.name
         folder.mkdir()
         shutil.copy(exercise.solution, folder / f"baseline_{stem}.py")
-        source = re.sub(rb"(?m)^RANKS = .*", b"", path.read_bytes())  # the solution has it, and only a baseline may
+        source = re.sub(rb"(?m)^(RANKS|STRUCTURE) = .*", b"", path.read_bytes())  # only a baseline may have them
         if re.match(rb"#|import |from |\r?\n", source):  # a docstring is asked of pairs only; lines keep their numbers
             source = b'"""An answer."""; ' + source
         (folder / f"optimized_{stem}.py").write_bytes(source)
@@ -158,7 +159,8 @@ def _right(pair: Pair, folder: Path, path: Path, memory: MemcheckResult = NOTHIN
     row = _result(pair, check_only=True).rows[0]
     if row.verdict in (Verdict.VERIFIED, *WITH_SPEEDUP):
         try:
-            problem = "" if pair.ranks > 1 else _in_child(diagnosis.all_bounds, pair, pair.check_sizes)
+            has_kernel = pair.ranks == 1 and pair.baseline.has_kernel
+            problem = "" if not has_kernel else _in_child(diagnosis.all_bounds, pair, pair.check_sizes)
         except worker.ChildFailed as death:
             return Gate("right", False, f"the values are right, but when its accesses are followed it crashes: {death}")
         if problem:

@@ -17,6 +17,7 @@ from common.checks.poisoned_memory import filled_memory
 from common.isolation import worker
 from common.isolation.pipe import Report
 from common.learn import diagnosis, learner_log, submission
+from common.learn.device_gates import WANTED
 from common.learn.exercise import KERNELS, Exercise, find
 from common.learn.gate import Gate, Grade, end_text
 from common.learn.grade import grade
@@ -24,12 +25,15 @@ from common.learn.kernel_gates import as_pair
 from common.notebook.places import NOT_TOUCHED, lanes_to_sectors, programs_to_tiles, sectors_of, tile_map
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover, load
+from common.profiling import profile_file, profile_names
 from common.record.files import RecordError
 from common.traffic.data import SECTOR
 from common.xray.occupancy import WARP
 
 MARKS = {True: "passed", False: "not yet", None: "not judged"}
 TERMINAL = "In a terminal: `python learn.py start`, `check`, `hint`."
+COLUMNS = 96  # of a profile's text
+VIEWER = "[Perfetto](https://ui.perfetto.dev)"
 Drawn = NDArray[Any] | None
 
 
@@ -41,6 +45,9 @@ def show(name: str) -> Markdown:
     here = f"**To work here**, run `nb.learn.edit({name!r})`: a cell below gets this start. Change it, and run it."
     own = f"Run `nb.learn.check({name!r})` alone in a cell: it makes your file `{path(exercise.work)}`, and grades it"
     parts = [f"**Exercise {name}: {exercise.title}** {what}", exercise.spec.strip()]
+    if exercise.profile:
+        text = profile_names.profile_text(profile_file.load(exercise.profile), COLUMNS)
+        parts += [f"```text\n{text}```", f"[The whole of it](../{path(exercise.profile)}) opens in {VIEWER}."]
     parts += filter(None, ["\n".join(questions), exercise.speed_asked])
     parts += [f"[The start](../{path(exercise.start)}):", f"```python\n{_start_text(exercise)}\n```", here]
     parts += ["<details><summary>In an editor or a terminal</summary>", f"{own} from then on.", TERMINAL, "</details>"]
@@ -119,7 +126,7 @@ def _say(gate: Gate) -> None:
 
 def _draw(grade: Grade) -> None:
     """Of a kernel: elements of its answer that no program writes, or the sectors of its most wasteful access."""
-    if grade.exercise.kind not in KERNELS:
+    if grade.exercise.kind not in KERNELS or WANTED & grade.exercise.gates.keys():  # or operations of torch's
         return
     with suppress(worker.ChildFailed):  # the grade has said why: without all accesses there is no picture
         if any(gate.name == "traffic" for gate in grade.gates):

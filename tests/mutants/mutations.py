@@ -91,7 +91,7 @@ def _kinds(exercise: Exercise, own: set[ast.AST], node: ast.AST) -> list[str]:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)]) if exercise.kind in ("predict", "diagnose"):
             table = exercise.answers[name]
-            number = ["high", "low", "swapped", "wide"] if "figure" in table else ["double", "half"]
+            number = ["high", "low", "swapped", "wide"] if {"figure", "widest"} & table.keys() else ["double", "half"]
             return [f"word {word}" for word in table.get("of", [])] or number
         case ast.BinOp() | ast.BoolOp() if type(node.op) in OTHERS:
             return ["operator", *["without"] * (type(node.op) in NOTHING)]

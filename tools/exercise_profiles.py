@@ -1,0 +1,64 @@
+"""Record the profiles that exercises show: of the program in the exercise's solution, on this machine.
+
+A solution of the kind `diagnose` may have the functions `inputs` and `run` of a program. Its profile is kept beside it
+as profile.json.gz. The answers and the messages in exercise.toml then have to follow from the new profile: a test
+compares their figures.
+"""
+
+import ast
+import hashlib
+import sys
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
+
+from common.isolation import worker
+from common.isolation.pipe import Report
+from common.learn.exercise import PROFILE, Exercise, find
+from common.machine.device import default_device, versions
+from common.machine.survey import survey_apart
+from common.pairs.source import dump_cached
+from common.pairs.user_error import UserError
+from common.profiling import profile_file
+from common.profiling.profile_file import About, Profile, Recording
+from common.profiling.profile_names import profile_text
+from common.record.files import utc_now
+
+PROGRAM = "program"  # what the version is called: its file's name would tell nothing more
+
+
+def program_hash(exercise: Exercise) -> str:
+    """Of the functions and classes in the solution: what was profiled, without answers and docstrings."""
+    nodes = ast.parse(exercise.solution.read_bytes()).body
+    text = "\n".join(dump_cached(node) for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def record(exercise: Exercise, device: str) -> Profile:
+    """Raises UserError: the solution has no program, or the program fails."""
+    info, _ = survey_apart(device, with_limits=False)
+    recording: Recording = worker.call(_record, exercise, device, deadline_s=120.0)
+    if recording.problem:
+        raise UserError(f"{exercise.id}: {recording.problem}")
+    environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
+    times = recording.call_s, recording.profiled_s
+    name, code = exercise.folder.name, program_hash(exercise)
+    about = About(exercise.chapter, name, PROGRAM, info["kind"], {}, code, environment, *times)
+    return profile_file.fitted(Profile(about, list(recording.events)))
+
+
+def _record(exercise: Exercise, device: str, report: Report) -> Recording:
+    """In a child: it has torch."""
+    from common.profiling.recorder import record_versions
+
+    version: Any = SimpleNamespace(path=exercise.solution, label=PROGRAM)
+    return record_versions([version], {}, device, report)[PROGRAM]
+
+
+def run(args: Namespace) -> int:
+    """Record. Returns the exit status. Raises UserError."""
+    for exercise in map(find, args.id):
+        profile = record(exercise, args.device or default_device())
+        profile_file.save(profile, exercise.folder / PROFILE)
+        print(profile_text(profile, None))
+    return 0
