@@ -13,16 +13,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from common.isolation import worker
-from common.isolation.pipe import Report
 from common.learn.exercise import PROFILE, Exercise, find
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.source import dump_cached
 from common.pairs.user_error import UserError
-from common.profiling import profile_file
-from common.profiling.profile_file import About, Profile, Recording
-from common.profiling.profile_names import profile_text
+from common.profiling.recorder import record_versions
+from common.record import profile_file
 from common.record.files import utc_now
+from common.record.profile_file import About, Profile
+from common.show.profile_names import profile_text
 
 PROGRAM = "program"  # what the version is called: its file's name would tell nothing more
 
@@ -37,22 +37,14 @@ def program_hash(exercise: Exercise) -> str:
 def record(exercise: Exercise, device: str) -> Profile:
     """Raises UserError: the solution has no program, or the program fails."""
     info, _ = survey_apart(device, with_limits=False)
-    recording: Recording = worker.call(_record, exercise, device, deadline_s=120.0)
-    if recording.problem:
-        raise UserError(f"{exercise.id}: {recording.problem}")
     environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
-    times = recording.call_s, recording.profiled_s
     name, code = exercise.folder.name, program_hash(exercise)
-    about = About(exercise.chapter, name, PROGRAM, info["kind"], {}, code, environment, *times)
-    return profile_file.fitted(Profile(about, list(recording.events)))
-
-
-def _record(exercise: Exercise, device: str, report: Report) -> Recording:
-    """In a child: it has torch."""
-    from common.profiling.recorder import record_versions
-
+    about = About(exercise.chapter, name, PROGRAM, info["kind"], {}, code, environment, 1.0, 1.0)
     version: Any = SimpleNamespace(path=exercise.solution, label=PROGRAM)
-    return record_versions([version], {}, device, report)[PROGRAM]
+    found = worker.call(record_versions, [version], {}, about, device, deadline_s=120.0)[PROGRAM]
+    if isinstance(found, str):
+        raise UserError(f"{exercise.id}: {found}")
+    return found
 
 
 def run(args: Namespace) -> int:

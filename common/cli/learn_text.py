@@ -66,7 +66,8 @@ def print_exercise(exercise: Exercise, file: str) -> None:
 
 def print_profile(path: Path, console: Console) -> None:
     """What was recorded of an unknown program, and where its file is."""
-    from common.profiling import profile_file, profile_names  # only where there is one
+    from common.record import profile_file  # only where there is one
+    from common.show import profile_names
 
     console.print(profile_names.profile_text(profile_file.load(path), console.width), markup=False, highlight=False)
     print_wrapped(f"The whole of it opens in https://ui.perfetto.dev: {path.relative_to(ROOT)}", console)

@@ -25,8 +25,9 @@ from common.learn.kernel_gates import as_pair
 from common.notebook.places import NOT_TOUCHED, lanes_to_sectors, programs_to_tiles, sectors_of, tile_map
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover, load
-from common.profiling import profile_file, profile_names
+from common.record import profile_file
 from common.record.files import RecordError
+from common.show import profile_names
 from common.traffic.data import SECTOR
 from common.xray.occupancy import WARP
 

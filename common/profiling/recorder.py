@@ -49,7 +49,7 @@ def profiles_of(
         arguments = as_json(pair.sizes[name])
         about = About(pair.chapter, pair.name, "", name, arguments, source_hash(pair), environment, 1.0, 1.0)
         try:
-            found = worker.call(_record_versions, able, pair.sizes[name], about, device)
+            found = worker.call(record_versions, able, pair.sizes[name], about, device)
         except worker.ChildFailed as death:
             found = dict.fromkeys([version.label for version in able], str(death))
         yield from ((version, found[version.label]) for version in able)
@@ -64,7 +64,7 @@ def _skip_reason(pair: Pair, version: Version, info: dict[str, Any]) -> str:
     return skip_reason(version, info, info["gpus"]) or no_gpu or absent or SEVERAL * (pair.ranks > 1)
 
 
-def _record_versions(
+def record_versions(
     chosen: Sequence[Version], arguments: dict[str, Any], about: About, device: str, report: Report
 ) -> dict[str, Profile | str]:
     """By label, in the child, which has torch. What one leaves in its process may slow the next one's host."""

@@ -108,10 +108,10 @@ def pair(own, solution):
     ("wanted", "line", "says"),
     [
         ({"waits": 0}, "w.sum().item()", "waits for the device once in a call, where at most 0 pass: 1 for a number"),
-        ({"copies": 1}, "[each.to(w.device) for each in host]", "copies to the device 3 times in a call, where at most 1"),
-        ({"operations": {"forward": 3}}, "[w + 1 for _ in range(9)]", "10 operations in a call, where at most 3 pass. "),
+        ({"copies": 1}, "[each.to(w.device) for each in host]", "copies to the device 3 times in a call, where"),
+        ({"operations": {"forward": 3}}, "[w + 1 for _ in range(9)]", "10 operations in a call, where at most 3 pass"),
         ({"unused": 0}, "(w * w).sum()", "512 bytes are kept for a backward pass that never comes"),
-        ({"peak": 1.5}, "[w.detach() + 1 for _ in range(9)]", "9 more|at most 768 bytes pass. The most then: 10 of float32"),
+        ({"peak": 1.5}, "[w.detach() + 1 for _ in range(9)]", "9 more|at most 768 bytes pass. The most then: 10"),
     ],
 )  # fmt: skip
 def test_a_gate_names_the_effect_that_is_left(wanted, line, says, path):

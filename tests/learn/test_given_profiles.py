@@ -7,11 +7,11 @@ import pytest
 from common.cli import learn_text
 from common.learn.answer_gates import _range
 from common.learn.exercise import exercises, find
-from common.profiling import profile_file
-from common.profiling.lanes import Part, lanes
-from common.profiling.profile_file import MOST_BYTES
-from common.profiling.profile_names import totals
+from common.record import profile_file
+from common.record.profile_file import MOST_BYTES
 from common.show.formats import seconds
+from common.show.lanes import Part, lanes
+from common.show.profile_names import totals
 from tools.exercise_profiles import program_hash
 
 GIVEN = [each for each in exercises() if each.profile]

@@ -47,7 +47,7 @@ def test_versions_are_profiled_in_one_child_and_what_cannot_run_is_named(pairs, 
     call = Mock(wraps=recorder.worker.call)
     monkeypatch.setattr(recorder.worker, "call", call)
     out, err = timeline("[dg]*", status=1)
-    recorded = [asked.args[1] for asked in call.call_args_list if asked.args[0] is recorder._record_versions]
+    recorded = [asked.args[1] for asked in call.call_args_list if asked.args[0] is recorder.record_versions]
     assert [[version.label for version in able] for able in recorded] == [["baseline", "optimized"]] * 2
     for part in ("aten::exp", "double baseline, default", "double optimized, default", "dies optimized"):
         assert part in out

@@ -3,9 +3,9 @@
 from collections import defaultdict
 
 from common.pairs.user_error import USUAL_WIDTH, printable
-from common.profiling.profile_file import Profile, spans
-from common.profiling.timeline_text import timeline_text
+from common.record.profile_file import Profile, spans
 from common.show.formats import seconds
+from common.show.timeline_text import timeline_text
 
 ROWS = 12
 HEADINGS = ("called", "in all", "share", "name")
