@@ -125,17 +125,19 @@ def private_views(tree: Tree) -> Tree:
     return map_arrays(view, tree)
 
 
+def memory_span(t: torch.Tensor) -> tuple[int, int]:
+    """The addresses at which a tensor begins and ends; (0, 0) if it has no memory of its own."""
+    if t.layout != torch.strided or not t.numel():
+        return 0, 0
+    reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
+    return t.data_ptr(), t.data_ptr() + reach * t.element_size()
+
+
 def overlap_path(tree: Tree, other: Tree) -> str:
     """The path of an array in `tree` that shares memory with one in `other`; empty if none does."""
-
-    def memory_spans(tree: Tree, is_first: bool) -> Iterator[tuple[int, int, bool, str]]:
-        for path, t in tensors(tree):
-            if t.layout == torch.strided and t.numel():
-                reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
-                yield t.data_ptr(), t.data_ptr() + reach * t.element_size(), is_first, path
-
+    spans = [(*memory_span(t), side is tree, path) for side in (tree, other) for path, t in tensors(side)]
     last = {True: (0, ""), False: (0, "")}  # of those that begin earlier, the one that ends last
-    for start, end, is_first, path in sorted([*memory_spans(tree, True), *memory_spans(other, False)]):
+    for start, end, is_first, path in sorted(spans):
         other_end, other_path = last[not is_first]
         if start < other_end:
             return path if is_first else other_path

@@ -27,6 +27,7 @@ from common.checks.arrays import (
     is_array,
     join,
     leaves,
+    memory_span,
     overlap_path,
     tensors,
 )
@@ -72,12 +73,13 @@ def poison_outputs(inputs: Tree) -> None:
 
 def poison_answer(answer: Tree, inputs: Tree) -> None:
     """Overwrite a returned answer after it was examined: if it is kept, recycled or replayed, it is now wrong."""
-    shares = bool(overlap_path(inputs, answer))
+    spans = [memory_span(tensor) for _, tensor in tensors(inputs)] if overlap_path(inputs, answer) else []
     for _, leaf in leaves(answer):
         flags = getattr(leaf, "flags", None)  # of NumPy's and CuPy's arrays
         if is_array(leaf) and (flags is None or (flags.c_contiguous and getattr(flags, "writeable", True))):
             tensor = as_tensor(leaf)
-            if not has_repeats(tensor) and not (shares and overlap_path(inputs, tensor)):
+            first, last = memory_span(tensor)
+            if not has_repeats(tensor) and not any(first < end and begin < last for begin, end in spans):
                 poison(tensor)
 
 
