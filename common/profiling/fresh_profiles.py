@@ -8,6 +8,7 @@ from common.isolation import forkserver, worker
 from common.isolation.pipe import Report
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
+from common.pairs.interpreter import environment_on
 from common.pairs.pair import Pair, Version, sizes_of, skip_reason
 from common.pairs.source import source_hash
 from common.profiling.profile_file import About, Profile, Recording, fitted
@@ -20,7 +21,7 @@ Profiled = tuple[Version, Recording, Profile | None]  # a profile, unless the re
 def profiles_of(pair: Pair, chosen: Sequence[Version], size: str, device: str | None) -> Iterator[Profiled]:
     """Profile versions of a pair, all in one child, at each size of this name. Raises DeviceError."""
     device = device or default_device()
-    forkserver.prefer("triton" if device.startswith("cuda") else "cpu")  # before the first child: one server
+    forkserver.prefer("triton" if device.startswith("cuda") else "torch")  # before the first child: one server
     info, _ = survey_apart(device, with_limits=False)
     environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
     skipped = {version.label: _skip_reason(pair, version, info) for version in chosen}
@@ -30,7 +31,7 @@ def profiles_of(pair: Pair, chosen: Sequence[Version], size: str, device: str | 
     )
     for name in sizes_of(pair, size, info["kind"] == "cpu") if able else ():
         try:
-            recordings = worker.call(_record, able, pair.sizes[name], device)
+            recordings = worker.call(_record, able, pair.sizes[name], device, environment=environment_on(device))
         except worker.ChildFailed as death:
             recordings = {version.label: Recording(str(death)) for version in able}
         for version in able:
