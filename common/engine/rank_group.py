@@ -9,6 +9,7 @@ from common.engine.job import AloneRequest, AloneResult, Job
 from common.isolation import worker
 from common.isolation.pipe import ParentPipe
 from common.isolation.rank_launcher import RankPipe
+from common.pairs.interpreter import environment_on
 from common.pairs.pair import Pair
 from common.record.result import PairResult
 
@@ -42,7 +43,7 @@ def link_limits(pairs: list[Pair], info: dict[str, Any], limits: dict[str, Any])
 @cache
 def _link_rate(count: int, kind: str) -> tuple[float, str]:
     """(Bytes per second, how they were measured), found once in child processes."""
-    rate: tuple[float, str] = worker.call(_measure_link, count, kind)
+    rate: tuple[float, str] = worker.call(_measure_link, count, kind, environment=environment_on(kind))
     return rate
 
 

@@ -18,7 +18,7 @@ from common.isolation import forkserver, interrupt, worker
 from common.machine import background_load
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
-from common.pairs.interpreter import INTERPRETED
+from common.pairs.interpreter import environment_on
 from common.pairs.pair import Pair, sizes_of, skip_reason
 from common.pairs.source import source_hash
 from common.record.outcome import FAILED, Cause, Finding, Outcome, Verdict
@@ -98,7 +98,7 @@ def _is_seen_only_there(pair: Pair, row: Row) -> bool:
 def _make_jobs(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
     """An empty record of this machine, and the jobs."""
     device = "cpu" if device.startswith("cpu:") else device  # a pair compares with "cpu"
-    forkserver.prefer("cuda" if device.startswith("cuda") else "cpu")
+    forkserver.prefer("cuda" if device.startswith("cuda") else "torch")
     begin = time.monotonic()
     info, limits = survey_apart(device, not check_only)
     limits = limits if check_only else rank_group.link_limits(pairs, info, limits)
@@ -175,7 +175,7 @@ def _measure_in_child(job: Job, on_progress: worker.Report, on_neighbours: Neigh
         report_times.append(time.monotonic())
         on_progress(stage, fraction)
 
-    variables = INTERPRETED if job.info["kind"] == "cpu" else {}
+    variables = environment_on(job.info["kind"])
     call = partial(worker.call, _child_main, environment=variables, on_progress=report)
     with background_load.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as other_load:
         try:

@@ -16,6 +16,7 @@ from msgspec import Meta
 from common.isolation import worker
 from common.machine.device import versions
 from common.machine.survey import DeviceError, survey_apart
+from common.pairs.interpreter import environment_on
 from common.pairs.pair import ROOT
 from common.record.files import Format, RecordError, file_of_device, note_errors, on_one_gpu, utc_now, write_text
 from common.record.form import Count, Strict
@@ -101,7 +102,7 @@ def measure(device: str, say: Say = no_progress) -> Sheet:
 def measure_in_child(device: str, say: Say = no_progress) -> Sheet:
     """The same in a child process, so that nothing is left on the device. Raises DeviceError."""
     try:
-        return worker.call(measure, device, on_progress=say)
+        return worker.call(measure, device, environment=environment_on(device), on_progress=say)
     except worker.ChildFailed as death:
         raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 

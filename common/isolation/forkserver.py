@@ -22,10 +22,17 @@ CACHES = {"TRITON_CACHE_DIR": ".triton/cache", "CUPY_CACHE_DIR": ".cupy/kernel_c
 PLACES = ("_DIR", "_HOME", "_PATH")  # ends of the variables that say where something is
 FEWEST_FILES = 64  # open files: with fewer the forkserver dies in the middle of a message
 # Also what shapes without values need of torch (with sympy) and a median of NumPy: half a second of each child.
-# Not Triton: in a child for its interpreter it is imported anew.
-PRELOADED = {"cpu": ["torch", "torch.fx.experimental.symbolic_shapes", "numpy.ma", "common.engine.run_alone"]}
-PRELOADED["triton"] = [*PRELOADED["cpu"], "common.isolation.preloaded_triton", "common.xray.compilers"]
-PRELOADED["cuda"] = [*PRELOADED["triton"], "common.isolation.preloaded_compilers"]
+_TORCH = ["torch", "torch.fx.experimental.symbolic_shapes", "numpy.ma", "common.engine.run_alone"]
+_META = [*_TORCH, "torch._dynamo"]  # sums and products of arrays without memory import it: a second
+_TRITON = [*_META, "common.isolation.preloaded_triton", "common.xray.compilers"]
+PRELOADED = {
+    "torch": _TORCH,
+    "interpreter": [*_META, "common.isolation.preloaded_interpreter"],
+    "triton": _TRITON,
+    "cuda": [*_TRITON, "common.isolation.preloaded_compilers"],
+}
+LAST = "common.isolation.preloaded_last"
+INTERPRET = "TRITON_INTERPRET"  # Triton reads it at import, which is the server's
 VARIABLES = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",  # otherwise torch.compile leaves a pool of processes behind
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # otherwise the import asks CUDA, which no child can use then
@@ -33,13 +40,14 @@ VARIABLES = {
 _HAS_FORKSERVER = "forkserver" in multiprocessing.get_all_start_methods()
 context: Any = multiprocessing.get_context("forkserver" if _HAS_FORKSERVER else "spawn")
 _states: dict[str, dict[str, Any]] = {}  # of the module's one ForkServer, as it was for each set of modules
-_kind = "cpu"
+_kind = "torch"
 
 
 def prefer(kind: str) -> None:
-    """The modules that the next children need: "cpu", "triton" (to compile kernels), or "cuda" (torch.compile too).
+    """The modules that the next children need: "torch", "triton" (to compile kernels), or "cuda" (torch.compile too).
 
-    A server that already runs with more than "triton" is kept for it.
+    Where Triton interprets, a child is from the server "interpreter" whatever is preferred. A server that already runs
+    with more than "triton" is kept for it.
     """
     global _kind
     _kind = "cuda" if kind == "triton" and "cuda" in _states else kind
@@ -51,7 +59,7 @@ def _switch(kind: str) -> None:
     if kind not in _states:
         _states[kind] = vars(forkserver.ForkServer()) if _states else vars(server)
     server.__dict__ = _states[kind]
-    context.set_forkserver_preload(PRELOADED[kind])
+    context.set_forkserver_preload([*PRELOADED[kind], LAST])
 
 
 def start(environment: dict[str, str]) -> None:
@@ -59,7 +67,7 @@ def start(environment: dict[str, str]) -> None:
 
     It ignores the signals that interrupt a run: its parent ends it.
     """
-    kind = "cpu" if "TRITON_INTERPRET" in environment else _kind  # Triton reads it at import, which is the child's
+    kind = "interpreter" if INTERPRET in environment else _kind
     _give_caches()
     os.environ.update(VARIABLES)
     if not _HAS_FORKSERVER:
@@ -71,23 +79,26 @@ def start(environment: dict[str, str]) -> None:
         raise OSError(errno.EMFILE, f"only {limit} files may be open at once: {fix}")
     _switch(kind)
     resource_tracker.ensure_running()  # first, because starting it unblocks the signals
-    with _block_signals(), without_choices():
+    with _block_signals(), without_choices({INTERPRET: "1"} if kind == "interpreter" else {}):
         forkserver.ensure_running()
     atexit.unregister(stop)
     atexit.register(stop)  # by itself it takes a second or two to end and keeps our output open
 
 
 @contextmanager
-def without_choices() -> Iterator[None]:
+def without_choices(instead: dict[str, str] | None = None) -> Iterator[None]:
     """Inside, a new process does not get what the user chose of Triton: to interpret, to be imprecise, to dump.
 
-    A child gets by `environment` what it needs; only where a cache or a tool is, is left to the user.
+    It gets `instead`, and a child what its `environment` says. Only where a cache or a tool is, is left to the user.
     """
     names = [name for name in os.environ if name.startswith("TRITON_") and not name.endswith(PLACES)]
     chosen = {name: os.environ.pop(name) for name in names}
+    os.environ.update(instead or {})
     try:
         yield
     finally:
+        for name in instead or {}:
+            del os.environ[name]
         os.environ.update(chosen)
 
 

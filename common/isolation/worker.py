@@ -203,6 +203,7 @@ def _prepare_process(log: Path, environment: dict[str, str]) -> None:
     output = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    os.environ.pop(forkserver.INTERPRET, None)  # its server's
     os.environ.update(environment)
     multiprocessing.set_start_method(None, force=True)  # a pair's own processes start as in a program of their own
     adopt_orphans()  # so that orphans of a pair stay below this process

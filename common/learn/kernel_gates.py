@@ -76,7 +76,7 @@ def _narrow(exercise: Exercise, pair: Pair, right: Gate) -> Gate:
 def _multi_process_gates(exercise: Exercise, pair: Pair, folder: Path, path: Path) -> Iterator[Gate]:
     """Of a file that runs in several processes: a deadlock ends it in seconds, before the harness waits for it."""
     try:
-        sent = worker.call(multi_process.trial, pair, deadline_s=multi_process.DEADLINE_S)
+        sent = worker.call(multi_process.trial, pair, environment=INTERPRETED, deadline_s=multi_process.DEADLINE_S)
     except worker.ChildFailed as death:
         yield Gate("right", False, _about_file(explain_processes(death, pair.variants[0].path), folder, path))
         return
@@ -98,7 +98,9 @@ def _in_other_ranks(pair: Pair, right: Gate, folder: Path, path: Path) -> Gate:
     here = f"right in {pair.ranks} processes, but not in {multi_process.OTHER_RANKS}"
     advice = "does it take their number from dist.get_world_size(), everywhere?"
     try:
-        is_other = worker.call(multi_process.differs, pair, deadline_s=multi_process.DEADLINE_S)
+        is_other = worker.call(
+            multi_process.differs, pair, environment=INTERPRETED, deadline_s=multi_process.DEADLINE_S
+        )
     except worker.ChildFailed as death:
         return Gate("right", False, _about_file(f"{here} ({death}): {advice}", folder, path))
     return Gate("right", False, f"{here}: {advice}") if is_other else right

@@ -14,14 +14,14 @@ from pathlib import Path
 import psutil
 import pynvml
 
-from common.isolation.forkserver import PRELOADED
+from common.isolation.forkserver import LAST
 from common.isolation.process_tree import descendants
 from common.machine.throttling import nvml_handle
 
 # cores: an idle desktop's processes need a tenth of this each, a computing process needs a whole core
 BUSY_CORES = 0.2
 BUSY_SHARE = 0.05  # share of all cores: the services of a large server together need less
-SERVER = ("multiprocessing.forkserver", PRELOADED["cpu"][-1])  # in the command line of every run's forkserver
+SERVER = ("multiprocessing.forkserver", LAST)  # in the command line of every run's forkserver
 SELF_TIMES = ("user", "system", "children_user", "children_system")  # children_*: of ended children
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.isolation import worker
 from common.machine.device import default_device, describe, use_device
+from common.pairs.interpreter import environment_on
 from common.pairs.user_error import UserError
 
 
@@ -16,8 +17,9 @@ class DeviceError(UserError):
 @cache
 def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
     """(Description, limits) of this machine, found once in a child process, which may use CUDA. Raises DeviceError."""
+    device = device or default_device()
     try:
-        return worker.call(_survey, device or default_device(), with_limits)
+        return worker.call(_survey, device, with_limits, environment=environment_on(device))
     except worker.ChildFailed as failure:
         raise DeviceError(str(failure).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 

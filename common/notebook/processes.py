@@ -19,9 +19,10 @@ from common.checks.comm_bytes import CommCounter
 from common.engine.ranks import GROUP_TIMEOUT, Ranks
 from common.isolation import worker
 from common.isolation.rank_launcher import RankPipe, launch
-from common.machine.device import use_device
+from common.machine.device import default_device, use_device
 from common.notebook.cells import ready, table
 from common.pairs.contract import Version
+from common.pairs.interpreter import environment_on
 from common.pairs.pair import Pair
 from common.pairs.user_error import UserError
 
@@ -41,7 +42,8 @@ def in_ranks(function: Callable[..., Any], ranks: int = 2) -> list[Any]:
     NoResult.
     """
     try:
-        results: list[Any] = worker.call(_lead, _parts(function), function.__name__, ranks, deadline_s=DEADLINE_S)
+        work, variables = (_parts(function), function.__name__, ranks), environment_on(default_device())
+        results: list[Any] = worker.call(_lead, *work, environment=variables, deadline_s=DEADLINE_S)
     except worker.ChildFailed as death:
         raise NoResult(str(death)) from None
     return results

@@ -17,6 +17,14 @@ from typing import Any
 INTERPRETED = {"TRITON_INTERPRET": "1"}  # the environment of a process in which Triton interprets kernels
 
 
+def environment_on(device: str) -> dict[str, str]:
+    """The environment of a process that works on this device, as those that judge versions there have it.
+
+    So all are forked from one server (common.isolation.forkserver), which takes seconds to start.
+    """
+    return INTERPRETED if device.startswith("cpu") else {}
+
+
 def speed_up_interpreter() -> None:
     """Replace the slow parts of Triton's interpreter, if Triton is loaded and interprets in this process."""
     interpreter: Any = sys.modules.get("triton.runtime.interpreter")

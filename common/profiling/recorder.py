@@ -39,7 +39,7 @@ def profiles_of(
 ) -> Iterator[tuple[Version, Profile | str]]:
     """Profile versions of a pair at each size of this name; a text says why one has no profile. Raises DeviceError."""
     device = device or default_device()
-    forkserver.prefer("triton" if device.startswith("cuda") else "cpu")  # before the first child: one server
+    forkserver.prefer("triton" if device.startswith("cuda") else "torch")  # before the first child: one server
     info, _ = survey_apart(device, with_limits=False)
     environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
     skipped = {version.label: reason for version in chosen if (reason := _skip_reason(pair, version, info))}
