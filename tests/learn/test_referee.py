@@ -58,7 +58,11 @@ def test_the_case_is_named_in_which_it_hangs_or_is_too_slow(wait, says, judged):
 @pytest.mark.parametrize("text", RECOGNIZES.values(), ids=[*RECOGNIZES])
 def test_a_case_is_not_recognized_by_what_it_is_called(text, of_cases):
     gate = of_cases(f"import inspect\n\ndef is_honest(run):\n    return 'truly' in {text} or 'honest_' in {text}")
-    assert (gate.passed, gate.name, gate.text) == (False, "honest", f"is refused, though it truly does so. {CALLED} 0 times")
+    assert (gate.passed, gate.name, gate.text) == (
+        False,
+        "honest",
+        f"is refused, though it truly does so. {CALLED} 0 times",
+    )
 
 
 def test_a_case_is_not_recognized_by_its_place(of_cases):
