@@ -18,7 +18,7 @@ PARTS = {  # what a kernel or an operation of torch is a part of, by a word of i
     "embed": "embedding", "project": "products", "gate_up": "products", "add": "products", "attend": "attention",
     "gemv": "products", "gemm": "products", "nvjet": "products", "cutlass": "products", "mv": "products",
     "mm": "products", "bmm": "attention",
-    "softmax": "attention", "cat": "copies of the history", "index_copy": "rows of the cache",
+    "softmax": "attention", "cat": "copies by cat", "index_copy": "rows of the cache",
 }  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def waterfall(decoder, token, start, seconds):
 
     Of overlapping kernels each moment counts for the one that began first. What no kernel or operation explains is
     "between kernels" on a GPU, where nothing runs, and "Python" on a CPU. The profiler slows the host, not kernels: if
-    what it saw takes longer than `seconds`, the last part is negative, and says by how much the picture is off.
+    what it saw takes longer than `seconds`, the last part is negative, and `excess` says so.
     """
     kind = token.device.type
     generate(decoder, token, start, WARM)
@@ -108,6 +108,15 @@ def waterfall(decoder, token, start, seconds):
             done = max(done, end)
     rest = "between kernels" if kind == "cuda" else "Python"
     return dict(sorted(parts.items(), key=lambda part: -part[1])) | {rest: seconds * 1e6 - sum(parts.values())}
+
+
+def excess(parts, seconds):
+    """A line for a waterfall whose parts exceed the time; empty if they do not."""
+    rest = list(parts.values())[-1]
+    if rest >= 0:
+        return ""
+    share = -rest / (1e6 * seconds)
+    return f"its parts exceed its time by {share:.0%}: the profiler slows the host, or other programs ran meanwhile"
 
 
 def compare(decoder, baseline, tokens, start):

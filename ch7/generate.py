@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
 from common import program
-from common.machine.device import datasheet, default_device, free_bytes
+from common.machine.device import datasheet, default_device, free_bytes, use_device
 from common.machine.survey import survey_apart
 from common.pairs.pair import discover
 from common.pairs.user_error import UserError
@@ -72,6 +72,7 @@ def run() -> int:
     if args.predict:
         return predict(shapes(pair, size))
     survey_apart(device, with_limits=False)  # raises DeviceError where there is no such device
+    use_device(device)  # with the threads that the harness uses: on a CPU all cores but one
     try:
         return decode(args, pair, size, device)
     except torch.OutOfMemoryError:
@@ -133,7 +134,7 @@ def make_decoders(pair, chosen, inputs, device):
 def measure(args, size, decoders, inputs, device):
     """Print the table. Raises UserError."""
     import model
-    from decoding import seconds_per_token, waterfall
+    from decoding import excess, seconds_per_token, waterfall
 
     info, limits = survey_apart(device)
     rate = limits["dram_read_bytes"]["measured"]
@@ -152,6 +153,8 @@ def measure(args, size, decoders, inputs, device):
         )
         for part, us in parts.items():
             print(f"    {part:24} {us:9.1f} us  {us / seconds / 1e6:6.1%}")
+        if parts and (remark := excess(parts, seconds)):
+            print(f"    {remark}")
     if args.plot:
         draw(rows, least, f"{info['name']}, size {size}", args.plot)
     return 0

@@ -10,7 +10,7 @@ from L2, for 32 KiB of weights); what needs one element is done where it is made
 
 A program holds whole rows of weights in registers, 2 to 8 of them: all of its loads are in flight at once.
 Cost: 112 launches for 22 layers. x stays float32: no sum is rounded on its way from layer to layer.
-Predict: a boundary between two kernels costs about 2 us in a graph. How much do 112 cost beside 0.48 ms of reads?
+Predict: assume that a boundary between two kernels costs 2 us. How much do 112 cost beside 0.44 ms of reads?
 """
 
 import decode_kernels

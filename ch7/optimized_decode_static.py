@@ -8,9 +8,9 @@ device; attention sees all C rows, and a mask takes out those that are not writt
     static    write 1 row, read C rows                       the host only launches
 
 Cost: no copies: 2 rows of 512 bytes a layer are written. Products with rows beyond `position` are wasted: here the
-cache is nearly full, so hardly any. About as many launches as before. NaN beyond `position` would reach the answer: 0
-times NaN is NaN.
-Predict: the launches are as many as before. Is this version much faster, or hardly?
+cache is nearly full, so hardly any. Four launches more: two make the mask, two look up the angles. NaN beyond
+`position` would reach the answer: 0 times NaN is NaN.
+Predict: there are 1158 launches, 4 more than before. Is this version much faster, or hardly?
 """
 
 import model

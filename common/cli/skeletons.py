@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.learn.exercise import EXERCISES, exercises
+from common.learn.exercise import EXERCISES, exercises, hides
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 from common.record.files import make_folder, write_text
@@ -51,6 +51,8 @@ def new_exercise(exercise_id: str) -> int:
     """Write an exercise to begin with, the last one of its chapter. Raises UserError."""
     if not EXERCISE.fullmatch(exercise_id):
         raise UserError(f"{exercise_id!r} is no name for an exercise: use one such as {MODEL}")
+    if problem := hides(exercise_id):
+        raise UserError(f"{exercise_id!r}: {problem}")
     chapter = exercise_id.split("/")[0]
     if not (ROOT / chapter).is_dir() and chapter != "ch0":
         raise UserError(f"there is no chapter {chapter}: `benchmark.py --new {chapter} NAME` begins one")

@@ -20,11 +20,12 @@ In exercise.toml a table for each answer, under the name that the reader's file 
 """
 
 import ast
+import functools
 import inspect
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -221,13 +222,18 @@ def _referee(exercise: Exercise, path: Path) -> Gates:
             return [Gate("referee", False, f"{stages[-1]}{death}")]
     if not told:
         return [Gate("referee", False, "the file has no function `is_honest`")]
-    for stem, answer in sorted((stem_of[name], answer) for name, answer in told.items()):
+    for stem, (answer, calls) in sorted((stem_of[name], judgement) for name, judgement in told.items()):
         if isinstance(answer, str):
             return [Gate("referee", False, f"{stem}: {answer}")]
         if answer is not cases[stem]:
-            what = f"{'passes' if answer else 'is refused'}, though it {_summary(files[stem])}"
+            verdict = "passes" if answer else "is refused"
+            what = f"{verdict}, though it {_summary(files[stem])}. Before that `is_honest` called it {_times(calls)}"
             return [Gate(stem.split("_")[0], False, what)]
-    return [Gate("referee", True, f"{len(cases)} benchmarks judged rightly")]
+    return [Gate("referee", True, f"{len(cases)} cases judged rightly")]
+
+
+def _times(calls: int) -> str:
+    return "once" if calls == 1 else f"{calls} times"
 
 
 def _summary(case: Path) -> str:
@@ -246,17 +252,33 @@ def _hidden_copies(files: dict[str, Path], cases: list[str], folder: Path) -> di
     return stem_of
 
 
-def _judge(path: Path, cases: list[Path], parent: worker.ParentPipe) -> dict[str, bool | str]:
-    """By the name of a case, whether the reader's `is_honest` passes it, or what it raises; empty if there is none."""
+def _judge(path: Path, cases: list[Path], parent: worker.ParentPipe) -> dict[str, tuple[bool | str, int]]:
+    """By the name of a case, whether the reader's `is_honest` passes it, or what it raises, and how often it called it.
+
+    Empty if there is no `is_honest`.
+    """
     torch.set_num_threads(1)  # arrays are small, and on a busy machine threads wait for each other
-    is_honest, answers = getattr(load(path), "is_honest", None), dict[str, bool | str]()
+    is_honest, answers = getattr(load(path), "is_honest", None), dict[str, tuple[bool | str, int]]()
     if not inspect.isfunction(is_honest):
         return {}
     for case in cases:
         parent(case.stem, 0.0)
-        run = load(case).run
+        run, calls = _counted(load(case).run)
         try:
-            answers[case.stem] = bool(is_honest(run))
+            answer: bool | str = bool(is_honest(run))
         except Exception as error:  # noqa: BLE001 (the file is the reader's)
-            answers[case.stem] = worker.one_line(error)
+            answer = worker.one_line(error)
+        answers[case.stem] = answer, len(calls)
     return answers
+
+
+def _counted(run: Callable[..., Any]) -> tuple[Callable[..., Any], list[None]]:
+    """`run`, and a list that grows by one with each call of it."""
+    calls = list[None]()
+
+    @functools.wraps(run)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(None)
+        return run(*args, **kwargs)
+
+    return counted, calls

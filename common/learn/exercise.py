@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import sys
 import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,7 @@ REFEREE_RESULTS = {"referee", "mutant", "honest"}
 HINTS = 3
 SLOWER = 1.2  # the most times the solution's time that a kernel may take on a GPU, unless its gate `speed` says more
 READERS = 1.9  # times the author's minutes: in chapters 0, 1 and 3 readers took 12 hours for 6.4
+MODULES = {"common", "cupy", "numpy", "torch", "triton", *sys.stdlib_module_names}
 Number = int | float  # a gate of 1 stays 1 in a message
 READ = re.compile(r"(section \d+|sections \d+ to \d+)( of ch\d\w?)?|pair \w+( \w+)*")
 PROFILE = "profile.json.gz"  # beside the start: what a reader of `diagnose` is given
@@ -236,11 +238,20 @@ def _converted(table: Any, form: Any, where: str) -> Any:
         raise ValueError(f"{where}: {error}") from None
 
 
+def hides(name: str) -> str:
+    """Why no exercise may be called so: a script finds the files of its own folder first. Empty if it may."""
+    folder, _, module = name.rpartition("/")
+    if module not in MODULES:
+        return ""
+    return f"the module `{module}` would be hidden by work/{folder}/{module}.py, from all scripts there: name it anew"
+
+
 def _check(made: Exercise) -> None:
     def require(holds: bool, problem: str) -> None:
         if not holds:
             raise ExerciseError(f"{made.folder / 'exercise.toml'}: {problem}")
 
+    require(not hides(made.id), hides(made.id))
     unread = [what for what in made.read if not READ.fullmatch(what)]
     require(not unread, f"read: {unread[:1]}: write 'section 4', 'section 8 of ch0' or 'pair softmax'")
     require(made.kind in KINDS, f"kind must be one of {', '.join(KINDS)}")

@@ -4,7 +4,7 @@
 from common.hardware import plots as sheet_plots
 from common.hardware import sheet
 from common.hardware.diagram import diagram
-from common.machine.device import datasheet, default_device, has_gpu
+from common.machine.device import datasheet, default_device, has_gpu, use_device
 from common.machine.limits import measure_limits
 from common.machine.survey import survey_apart
 from common.notebook import exercise_cells as learn

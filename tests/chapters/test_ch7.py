@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from common.pairs.pair import ROOT, discover
+from common.traffic import count
 from common.xray.occupancy import ARCHITECTURES
 from common.xray.picture import xray
 
@@ -65,7 +66,21 @@ def test_a_waterfall_adds_up(decoders, chapter):
     decoding, (each, token) = chapter("decoding"), decoders
     parts = decoding.waterfall(each["baseline"], token, 20, seconds=1e-3)
     assert sum(parts.values()) == pytest.approx(1000)
-    assert {"products", "attention", "copies of the history", "Python"} <= parts.keys()
+    assert {"products", "attention", "copies by cat", "Python"} <= parts.keys()
+
+
+@pytest.mark.parametrize(("us", "says"), [(100.0, ""), (0.0, ""), (-250.0, "exceed its time by 25%")])
+def test_parts_that_exceed_the_time_are_not_hidden(us, says, chapter):
+    remark = chapter("decoding").excess({"products": 1000 - us, "Python": us}, seconds=1e-3)
+    assert says in remark and bool(remark) == bool(says)
+
+
+@pytest.mark.parametrize(("name", "beside"), [("baseline_decode", 10), ("optimized_decode_static", 14)])
+@pytest.mark.parametrize("layers", [1, 4])
+def test_a_layer_is_52_operations_in_16_bits(name, beside, layers, chapter):
+    """So 22 layers are 1154 and 1158, from which the docstrings and the notebook compute."""
+    size = SMALL | {"layers": layers, "dtype": "bfloat16"}
+    assert count(chapter(name).run, **chapter("baseline_decode").inputs(**size)).total.launches == 52 * layers + beside
 
 
 @pytest.mark.parametrize(

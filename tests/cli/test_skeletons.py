@@ -90,7 +90,12 @@ def test_a_new_exercise_is_the_last_of_its_chapter_and_replaces_none(tmp_path, m
     made = exercise.find("ch1/my_sum")
     assert made.order == last + 1 and made.title.startswith("ch1/my_sum") and len(made.wrong) >= 4
     capsys.readouterr()
-    for name, problem in (("ch1/my_sum", "exists"), ("my_sum", "is no name"), ("ch77/my_sum", "no chapter ch77")):
+    for name, problem in (
+        ("ch1/my_sum", "exists"),
+        ("my_sum", "is no name"),
+        ("ch77/my_sum", "no chapter ch77"),
+        ("ch1/token", "the module `token` would be hidden"),
+    ):
         assert learn_commands.main(["new", name]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert problem in line

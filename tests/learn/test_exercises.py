@@ -10,6 +10,7 @@ import shutil
 
 import pytest
 from mutants import answers
+from samples import refused
 
 from common.learn.exercise import NOTEBOOKS, exercises, find, read
 from common.learn.gate import NOT_YET, PASSED
@@ -162,3 +163,12 @@ def test_another_wording_opens_no_exercise_again(old, new, is_open_again, tmp_pa
     assert text.count(old) == 1
     path.write_text(text.replace(old, new), encoding="utf-8")
     assert (read(path).hash != window.hash) == is_open_again
+
+
+@pytest.mark.parametrize("module", ["token", "types", "torch", "common"])
+def test_no_exercise_has_the_name_of_a_module_which_its_file_would_hide(module, tmp_path):
+    """Scripts in work/ch2 find work/ch2/token.py before Python's own, which torch needs."""
+    folder = tmp_path / f"ch2/{module}"
+    shutil.copytree(find("ch2/window").folder, folder)
+    with refused(f"the module `{module}` would be hidden by work/ch2/{module}.py", folder / "exercise.toml"):
+        read(folder / "exercise.toml")

@@ -20,6 +20,7 @@ def is_honest(run):
 """
 
 
+CALLED = "Before that `is_honest` called it"
 RECOGNIZES = {
     "its file": "run.__code__.co_filename + inspect.getsource(inspect.getmodule(run))",
     "its module": "run.__module__ + str(run.__globals__.get('__doc__')) + str(run.__globals__.get('__file__'))",
@@ -45,7 +46,7 @@ def judged(tmp_path, monkeypatch):
 
 def test_a_judge_has_its_time_for_each_case(judged):
     gates = judged("time.sleep(1.0)")
-    assert [gate.text for gate in gates] == ["3 benchmarks judged rightly"], gates
+    assert [gate.text for gate in gates] == ["3 cases judged rightly"], gates
 
 
 @pytest.mark.parametrize(("wait", "says"), [("while True: pass", "too slow, "), ("time.sleep(600)", "hung: ")])
@@ -57,7 +58,11 @@ def test_the_case_is_named_in_which_it_hangs_or_is_too_slow(wait, says, judged):
 @pytest.mark.parametrize("text", RECOGNIZES.values(), ids=[*RECOGNIZES])
 def test_a_case_is_not_recognized_by_what_it_is_called(text, of_cases):
     gate = of_cases(f"import inspect\n\ndef is_honest(run):\n    return 'truly' in {text} or 'honest_' in {text}")
-    assert (gate.passed, gate.name, gate.text) == (False, "honest", "is refused, though it truly does so")
+    assert (gate.passed, gate.name, gate.text) == (
+        False,
+        "honest",
+        f"is refused, though it truly does so. {CALLED} 0 times",
+    )
 
 
 def test_a_case_is_not_recognized_by_its_place(of_cases):
@@ -68,7 +73,19 @@ def test_a_case_is_not_recognized_by_its_place(of_cases):
 
 def test_a_judge_that_calls_them_is_right(of_cases):
     gate = of_cases("def is_honest(run):\n    return run()")
-    assert (gate.passed, gate.text) == (True, "12 benchmarks judged rightly")
+    assert (gate.passed, gate.text) == (True, "12 cases judged rightly")
+
+
+@pytest.mark.parametrize(
+    ("body", "gate", "says"),
+    [
+        ("return run() and run() and False", "honest", f"is refused, though it truly does so. {CALLED} 2 times"),
+        ("return run() or True", "mutant", f"passes, though it never does so. {CALLED} once"),
+    ],
+)
+def test_a_wrong_verdict_says_after_how_many_calls_it_came(body, gate, says, of_cases):
+    found = of_cases(f"def is_honest(run):\n    {body}")
+    assert (found.passed, found.name, found.text) == (False, gate, says)
 
 
 @pytest.mark.parametrize(
