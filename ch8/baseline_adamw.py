@@ -22,7 +22,7 @@ SIZES = {
     "check": {"layers": 1, "hidden": 24, "vocabulary": 128, "tokens": 31},
     "check/odd": {"layers": 2, "hidden": 7, "vocabulary": 256, "tokens": 1},
     "default": {},
-    "cpu": {"layers": 2, "hidden": 32, "vocabulary": 1024, "tokens": 64},
+    "cpu": {"layers": 1, "hidden": 64, "vocabulary": 1024, "tokens": 64},
 }
 CLOCK = "wall"
 STRUCTURE = {"state_v": "a mean of squares"}
