@@ -20,7 +20,7 @@ SIZES = {
     "check": {"batch": 3, "tokens": 31, "layers": 2, "hidden": 24, "heads": 2},
     "check/one": {"batch": 1, "tokens": 129, "layers": 1, "hidden": 39, "heads": 3},
     "default": {},
-    "cpu": {"batch": 2, "tokens": 128, "layers": 4, "hidden": 96, "heads": 3},
+    "cpu": {"batch": 2, "tokens": 64, "layers": 4, "hidden": 96, "heads": 3},
 }
 STRUCTURE = {"words": "bytes", "weights": "a model's: each layer keeps the size of what it gets"}
 
