@@ -12,6 +12,7 @@ from common.show.layout import markdown_table
 
 WORDS, LINES = 170, 26  # a minute: of text that is thought about, of code that is understood
 PREDICTION, CELL = 1.0, 0.2  # minutes: for an answer, and to run a cell and look at its output
+DENSE = {"ch7_decoding": 1.5}  # a reader took so many times as long: diffs to read, formulas, a new term in most lines
 STEP = 5  # minutes: nothing is known more exactly
 SHOWS = ("nb.learn.show(", "nb.learn.check(")  # exercises have minutes of their own
 STATED = re.compile(r"(?<=Allow )\d+")  # in the first cell of a notebook
@@ -34,7 +35,7 @@ def of_notebook(path: Path, sections: tuple[int, ...] = ()) -> float:
             continue
         of_code = len(text.splitlines()) / LINES + CELL + PREDICTION * text.count("nb.predict(")
         minutes += of_code if is_code else len(text.split()) / WORDS
-    return minutes
+    return minutes * DENSE.get(path.stem, 1.0)
 
 
 def rounded(minutes: float) -> int:

@@ -16,7 +16,8 @@ from common.record.store import chapter_records
 from common.show.formats import digits
 
 SURPRISES = 3
-COUNTS, OTHER = "counts", "other"
+ROUNDED = 1.1  # a figure that is off by a smaller factor was rounded, and surprises nobody
+COUNTS, OTHER, ARITHMETIC = "counts", "other", "arithmetic"
 
 
 def lines(exercises: Sequence[Exercise], predictions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -41,7 +42,7 @@ def _forecast_lines(title: str, forecasts: Sequence[ScoredForecast]) -> Iterator
     for line in compare_forecasters(forecasts):
         yield f"  {line}"
     for forecast in sorted(forecasts, key=lambda forecast: -forecast.worst)[:SURPRISES]:
-        if not forecast.hit:
+        if forecast.worst >= ROUNDED:
             ends = " to ".join(digits(end) for end in sorted({forecast.low, forecast.high}))
             yield f"  surprise: {forecast.of}: you said {ends}, it was {digits(forecast.figure)}"
 
@@ -81,8 +82,12 @@ def _resource(event: Mapping[str, Any], pairs: Mapping[str, str]) -> str:
 
 @cache
 def _limits(chapter: str) -> dict[str, str]:
-    """Pair -> the resource that sets its limit, in a GPU's record."""
+    """Pair -> the resource that sets its limit, in a GPU's record. Of arithmetic without its type: a CPU has others."""
     on_gpu = [record for _, record in on_one_gpu(chapter_records(chapter, problems={}))]
     pairs = record.pairs if (record := combine_records(on_gpu)) else []
-    resources = {pair.name: pair.limit_by.removesuffix("_bytes").removesuffix("_flops") for pair in pairs}
-    return {name: resource.removesuffix("_read") or OTHER for name, resource in resources.items()}
+    return {pair.name: _resource_of(pair.limit_by) for pair in pairs}
+
+
+def _resource_of(limit: str) -> str:
+    """`dram` of `dram_read_bytes`, ARITHMETIC of `bf16_flops`, OTHER without a limit."""
+    return ARITHMETIC if limit.endswith("_flops") else limit.removesuffix("_bytes").removesuffix("_read") or OTHER

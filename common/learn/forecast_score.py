@@ -53,7 +53,7 @@ class ScoredForecast:
     """A range and the figure that it was for; `worst`: the factor by which the figure lies outside (1: inside).
 
     A number without a range has `low` = `high`. `naive`, `bytes`: what two forecasters say: the naive guess, and the
-    ratio of bytes. `resource`: what the pair waits for (`dram`, `fp32`), or `counts` if the figure was counted.
+    ratio of bytes. `resource`: what the pair waits for (`dram`, `arithmetic`), or `counts` if the figure was counted.
     `interval`: of a figure that was measured.
     """
 

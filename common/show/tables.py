@@ -267,15 +267,18 @@ def origin(record: Measured) -> str:
 
 
 def source(*files: tuple[Path, Measured]) -> str:
-    """Where, when and with which software files were recorded: one line for equal origins, with links and pairs."""
-    links: dict[str, list[str]] = {}
+    """Where, when and with which software files were recorded: a line for equal origins, a link a file, with pairs."""
+    links: dict[str, dict[Path, dict[str, None]]] = {}  # origin -> path -> pairs, in order
     for path, record in files:
         software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
         pairs = record.pairs if isinstance(record, Record) and len(files) > 1 else []
-        names = ", ".join(dict.fromkeys(pair.name for pair in pairs))
-        texts = links.setdefault(f"Recorded on {origin(record)} ({software})", [])
-        texts.append(link(path) + (f" ({names})" if names else ""))
-    return "\n\n".join(f"{heading}: {', '.join(pages)}" for heading, pages in links.items())
+        of_path = links.setdefault(f"Recorded on {origin(record)} ({software})", {}).setdefault(path, {})
+        of_path |= dict.fromkeys(pair.name for pair in pairs)
+    return "\n\n".join(f"{heading}: {_links(names_by_path)}" for heading, names_by_path in links.items())
+
+
+def _links(names_by_path: dict[Path, dict[str, None]]) -> str:
+    return ", ".join(link(path) + f" ({', '.join(names)})" * bool(names) for path, names in names_by_path.items())
 
 
 def link(path: Path) -> str:

@@ -76,6 +76,8 @@ def test_minutes_are_of_words_code_predictions_and_cells_of_the_sections(tmp_pat
     path.write_text(json.dumps({"cells": [{"cell_type": kind, "source": [text]} for kind, text in cells]}))
     assert minutes.of_notebook(path) == pytest.approx(1 + 2 + 1.2 + (1 / 26 + 1.2))
     assert minutes.of_notebook(path, (1,)) == pytest.approx(2 + 1.2 + (1 / 26 + 1.2))
+    dense = path.rename(path.with_stem("ch7_decoding"))
+    assert minutes.of_notebook(dense, (1,)) == pytest.approx(1.5 * (2 + 1.2 + (1 / 26 + 1.2)))
 
 
 def test_each_word_of_the_glossary_stands_where_it_says():

@@ -1,5 +1,7 @@
 """How good predictions were: intervals of hit rates, forecasters beside, what `learn.py progress` says of them."""
 
+from pathlib import Path
+
 import pytest
 from samples import pair_result, record
 
@@ -107,6 +109,27 @@ def test_progress_tells_of_exercises_and_notebooks_together_and_of_revisions_apa
         "  interval score, mean of 1 (lower is better): yours 0.100; the naive guess: 26.4",
         "  interval score, mean of 1 (lower is better): yours 0.100; the ratio of bytes: 0.00",
     ]
+
+
+@pytest.mark.parametrize(("found", "is_surprise"), [(114.4, False), (120.0, False), (130.0, True), (50.0, True)])
+def test_a_rounding_is_no_surprise(found, is_surprise, work, capsys):
+    asked("ch7/context thousand_rows", 114, found)
+    assert any("surprise: ch7/context" in line for line in shown(capsys)) is is_surprise
+
+
+@pytest.mark.parametrize(
+    ("limit", "resource"),
+    [("bf16_flops", "arithmetic"), ("fp32_flops", "arithmetic"), ("dram_read_bytes", "dram"), ("", "other")],
+)
+def test_a_limit_is_of_a_resource_and_of_no_type(limit, resource, monkeypatch):
+    """A notebook's prefill on a CPU is in float32, the recorded one in bfloat16."""
+    kept = record(pair_result("prefill", chapter="ch7", limit_by=limit))
+    monkeypatch.setattr(forecasts, "chapter_records", lambda *args, **kwargs: [(Path("ch7.json"), kept)])
+    forecasts._limits.cache_clear()
+    event = {"of": "ch7/prefill ratio", "pair": "ch7/prefill", "range": [5.0, 6.0], "found": 5.6, "locked": True}
+    (_, line, *_) = forecasts.lines([], [event | {"interval": [5.5, 5.7]}])
+    forecasts._limits.cache_clear()
+    assert line.startswith(f"  by resource: {resource} 1 of 1")
 
 
 def test_an_exercises_figure_is_of_the_resource_of_its_pair(work):

@@ -198,3 +198,15 @@ def test_a_pair_or_a_variant_that_a_record_lacks_is_named():
         for name, of in labels.items()
     ]
     assert "\n\nNot recorded: triple, zero, double twice.\n\n" in by_device(record(pair_result()), pairs=pairs)
+
+
+def test_a_file_of_which_several_pairs_came_is_named_once():
+    """A chapter's page asks once for each pair of a file; other software is another line."""
+    path = Path("recorded/h200/ch1.json")
+    parts = [(path, record(*map(pair_result, names))) for names in (["double"], ["halve", "halve"], ["double"])]
+    (line,) = tables.source(*parts, (path.with_stem("ch1_large"), parts[1][1])).splitlines()
+    assert line.endswith(
+        ": [h200/ch1.json](/recorded/h200/ch1.json) (double, halve), "
+        "[h200/ch1_large.json](/recorded/h200/ch1_large.json) (halve)"
+    )
+    assert tables.source(parts[0]).endswith(" [h200/ch1.json](/recorded/h200/ch1.json)")
