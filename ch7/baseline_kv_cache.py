@@ -25,7 +25,7 @@ SIZES = {
     "check/first": {"layers": 3, "kv_heads": 1, "group": 2, "d": 16, "context": 65, "room": 70, "dtype": "float32"},
     "count": {"context": 2048, "room": 2048},
     "default": {},
-    "cpu": {"layers": 1, "kv_heads": 4, "d": 64, "context": 3072, "room": 1024, "dtype": "float32"},  # 6 MiB
+    "cpu": {"layers": 1, "kv_heads": 2, "group": 1, "d": 64, "context": 1792, "room": 256, "dtype": "float32"},  # 2 MiB
 }
 
 

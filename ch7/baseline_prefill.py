@@ -25,7 +25,7 @@ SIZES = {
     "check/bf16": {"tokens": 17, "hidden": 65, "wide": 33},
     "count": {"tokens": 1024, "hidden": 64, "wide": 192, "dtype": "float32"},
     "default": {"tokens": 1024, "hidden": 4096, "wide": 14_336},  # 352 MB of weights: larger than any L2
-    "cpu": {"tokens": 16, "hidden": 1024, "wide": 2816, "dtype": "float32"},  # 35 MB of weights
+    "cpu": {"tokens": 8, "hidden": 1024, "wide": 2816, "dtype": "float32"},  # 35 MB of weights
     "long/8192": {"tokens": 8192},
 }
 EPS = 1e-5

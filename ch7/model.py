@@ -23,6 +23,7 @@ BASE = 10_000.0  # of the rotary embedding: pair j turns by position / BASE^(2 j
 BLOCK = (
     1_048_573  # values are drawn once and repeated: a prime, so that rows do not begin at the same place, nor do arrays
 )
+SHIFT = BLOCK // 13  # from the beginning of one array to that of the next: there are 8
 OUTLIERS, GAIN = 256, 4.0  # one channel of so many has a gain as large
 
 
@@ -32,12 +33,13 @@ def drawn(
     """Fresh weights, a cache with a history, a token, and its position: one of the last 8 of `context`."""
     dtype = getattr(torch, dtype)
 
-    block, shift = torch.randn(BLOCK, device=device), BLOCK // 13
+    block, start = torch.randn(BLOCK, device=device).repeat(2), 0  # twice, so that a part may begin anywhere
 
     def normal(*shape, std):
-        nonlocal block
-        count, block = torch.Size(shape).numel(), block.roll(shift)
-        return (block * std).to(dtype).repeat(-(-count // BLOCK))[:count].view(shape)
+        nonlocal start
+        count, start = torch.Size(shape).numel(), (start + SHIFT) % BLOCK
+        part = block[start : start + min(count, BLOCK)]
+        return (part * std).to(dtype).repeat(-(-count // BLOCK))[:count].view(shape)
 
     norms = 1 + normal(2 * layers + 1, hidden, std=0.1)
     norms[:, ::OUTLIERS] *= GAIN
