@@ -11,13 +11,14 @@ import pytest
 from common.pairs.pair import ROOT
 
 PROBE = """
-import os, sys
+import gc, os, sys
 sys.path.insert(0, {root!r})
 
 def look(say):
+    given = {{"triton", "torch._dynamo"}} - sys.modules.keys() or gc.get_freeze_count() > 100_000
     from triton import knobs
     wanted = "TRITON_INTERPRET", "TRITON_DEFAULT_FP_FUSION", "TRITON_CACHE_DIR"
-    return [os.environ.get(name) for name in wanted], knobs.runtime.interpret
+    return [os.environ.get(name) for name in wanted], knobs.runtime.interpret, given
 
 if __name__ == "__main__":
     from common.isolation import forkserver, worker
@@ -29,6 +30,7 @@ if __name__ == "__main__":
 
 @pytest.mark.rest
 def test_a_child_interprets_where_it_is_told_to_and_not_where_its_user_does(tmp_path):
+    """Whichever it does, it is forked with Triton imported, and its garbage collection leaves that alone."""
     pytest.importorskip("triton")
     (probe := tmp_path / "probe.py").write_text(PROBE.format(root=str(ROOT)))
     chosen = {"TRITON_INTERPRET": "1", "TRITON_DEFAULT_FP_FUSION": "0", "TRITON_CACHE_DIR": str(tmp_path)}
@@ -36,7 +38,7 @@ def test_a_child_interprets_where_it_is_told_to_and_not_where_its_user_does(tmp_
         [sys.executable, probe], env={**os.environ, **chosen}, capture_output=True, text=True, check=False
     )
     place = f"None, {str(tmp_path)!r}"
-    assert run.stdout == f"([None, {place}], False) (['1', {place}], True) 1\n", run.stderr
+    assert run.stdout == f"([None, {place}], False, True) (['1', {place}], True, True) 1\n", run.stderr
 
 
 WAITS = """
