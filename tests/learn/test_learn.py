@@ -541,7 +541,7 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
         (
             'kind = "diagnose"',
             'kind = "write"\nwrong.a = {says = "rigth: y", edits = [["a", "b"]]}',
-            "wrong.a: says 'rigth': its gates are code, right, sent, speed, traffic$",
+            "wrong.a: says 'rigth': its gates are code, host, memory, operations, right, sent, speed, traffic$",
         ),
         ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a"]]}', "wrong.a: .* length 2, got 1 .*edits"),
         ("order = 2", 'order = 2\nread = ["chapter 1"]', "read: .'chapter 1'.: write 'section 4'"),
