@@ -66,7 +66,7 @@ COMMANDS = {  # the file with its function `run`, whose docstring is the help ->
         option("id", nargs="*", help="an exercise: ch1/coalesce (default: all)"),
         option("--record", action="store_true", help="keep it in recorded/<device>/exercises.json"),
     ),
-    "tools/exercise_profiles.py": (
+    "tools/given_profiles.py": (
         option("id", nargs="+", help="an exercise whose solution has a program: ch8/images"), DEVICE,
     ),
     "tools/counter_check.py": (

@@ -12,7 +12,7 @@ from common.record.profile_file import MOST_BYTES
 from common.show.formats import seconds
 from common.show.lanes import Part, lanes
 from common.show.profile_names import totals
-from tools.exercise_profiles import program_hash
+from tools.given_profiles import program_hash
 
 GIVEN = [each for each in exercises() if each.profile]
 

@@ -24,7 +24,8 @@ PARTS = {
     "engine.confirm_alone": {"SeedSchedule", "confirm_result"},
     "checks.arrays": {
         "as_tensor", "batches", "clone", "copy_into", "has_arithmetic", "is_array", "is_cupy", "join", "leaves",
-        "map_arrays", "memory_span", "merge_numbers", "nbytes", "same_placement", "tensors", "to_float64", "with_values",
+        "map_arrays", "memory_span", "merge_numbers", "nbytes", "same_placement", "tensors", "to_float64",
+        "with_values",
     },
     "engine.untimed_checks": {"check_untimed", "cores_when_idle"},
     "engine.sampling": {"Samples", "draw_sets", "overwrite", "sample", "sample_blocks", "take_sample"},

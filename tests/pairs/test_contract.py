@@ -250,7 +250,9 @@ def test_what_else_must_be_copied_of_a_chapter_is_said(files, said, tmp_path, no
 def test_a_module_of_some_chapter_that_a_pair_of_ones_own_lacks_is_named_with_all_that_have_it(
     tmp_path, nothing_of_chapters
 ):
-    with refused("optimized_double.py: needs compiled.py beside it: copy it from ch3/ or ch4/ or ch5/ or ch7/ or ch8/$"):
+    with refused(
+        "optimized_double.py: needs compiled.py beside it: copy it from ch3/ or ch4/ or ch5/ or ch7/ or ch8/$"
+    ):
         one_pair(tmp_path, version(extra="import compiled"))
     (tmp_path / "compiled.py").write_text("")
     assert one_pair(tmp_path, version(extra="import compiled"))

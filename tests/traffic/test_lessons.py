@@ -35,10 +35,15 @@ def says(why, **amounts):
 
 
 CUDA = "CUDA C++"
+OPTIMIZER = "writes of `_foreach_*_` and of torch's fused optimizer are not counted"
+PRODUCTS = "products forward and backward, by a library: FLOPs are its limit"
 NOT_COUNTED = {
     "ch1/arithmetic_intensity": CUDA, "ch1/batched_gemm": "CuPy", "ch2/atomics": CUDA, "ch2/bank_conflicts": CUDA,
     "ch2/divergence": CUDA, "ch2/memory_parallelism": CUDA, "ch2/occupancy": CUDA, "ch2/peer_copy": "several GPUs",
     "ch2/reduction": CUDA, "ch2/shared_stencil": CUDA,
+    "ch8/training_step": OPTIMIZER, "ch8/adamw": OPTIMIZER, "ch8/head_loss": PRODUCTS, "ch8/checkpointing": PRODUCTS,
+    "ch8/accumulation": PRODUCTS, "ch8/channels_last": PRODUCTS, "ch8/data_loading": "other processes fetch",
+    "ch8/graph_breaks": "compiled", "ch8/recompilation": "compiled",
     **{name: "several processes" for name, pair in PAIRS.items() if pair.ranks > 1},
 }  # fmt: skip
 
@@ -384,6 +389,13 @@ CHAPTER_7 = {
     },
 }  # fmt: skip
 
+CHAPTER_8 = {
+    "ch8/eight_bit_adam": {  # the unit is 16 bytes a weight, and a scale for 256 of each moment, read and written
+        "baseline": says("220 bytes a weight in operations of torch", launches=38, distinct=220 / (16 + 16 / 256)),
+        "optimized/fused": says("w, its gradient and both codes; w and codes", launches=1, requested=1, distinct=1),
+    },
+}
+
 CHAPTER_5 = {
     "ch5/fcgp": {  # the unit is x, y, out and W
         "baseline": says(
@@ -454,7 +466,7 @@ CHAPTER_5 = {
         "optimized/tuned": says("one kernel each way and the sum of partial sums, 8 u", launches=3, distinct=1),
     },
 }  # fmt: skip
-LESSONS = CHAPTER_1 | CHAPTER_2 | CHAPTER_3 | CHAPTER_4 | CHAPTER_5 | CHAPTER_7
+LESSONS = CHAPTER_1 | CHAPTER_2 | CHAPTER_3 | CHAPTER_4 | CHAPTER_5 | CHAPTER_7 | CHAPTER_8
 
 
 def counted(name, size):

@@ -1,4 +1,4 @@
-"""Record the profiles that exercises show: of the program in the exercise's solution, on this machine.
+"""Record the profiles that exercises give to their readers.
 
 A solution of the kind `diagnose` may have the functions `inputs` and `run` of a program. Its profile is kept beside it
 as profile.json.gz. The answers and the messages in exercise.toml then have to follow from the new profile: a test
