@@ -3,7 +3,6 @@
 This process needs no torch, which takes seconds to import: its child processes have it.
 """
 
-import ast
 import sys
 import time
 from collections.abc import Callable
@@ -22,12 +21,10 @@ from common.machine.survey import survey_apart
 from common.pairs.interpreter import environment_on
 from common.pairs.pair import Pair, sizes_of, skip_reason
 from common.pairs.source import source_hash
-from common.pairs.syntax import with_helpers
 from common.record.outcome import FAILED, Cause, Finding, Outcome, Verdict
 from common.record.result import PairResult, Record, Row
 
 FAST_BLOCKS = 6
-DYNAMO = {"optim", "compile", "torch.utils.checkpoint"}  # what imports TorchDynamo
 Neighbours = Callable[[dict[str, str]], None]  # process -> what it does
 
 
@@ -98,17 +95,10 @@ def _is_seen_only_there(pair: Pair, row: Row) -> bool:
     return row.reason.cause == Cause.OUT_OF_BOUNDS or "filled" in facts or facts.get("size") not in pair.check_sizes
 
 
-def _loads_dynamo(pair: Pair) -> bool:
-    """Whether a version calls what imports TorchDynamo: two seconds of each child that does so by itself."""
-    trees = [tree for version in pair.versions for tree in with_helpers(version.path).values()]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    return any(getattr(node, "attr", getattr(node, "module", "")) in DYNAMO for node in nodes)
-
-
 def _make_jobs(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
     """An empty record of this machine, and the jobs."""
     device = "cpu" if device.startswith("cpu:") else device  # a pair compares with "cpu"
-    forkserver.prefer("cuda" if device.startswith("cuda") else "dynamo" if any(map(_loads_dynamo, pairs)) else "torch")
+    forkserver.prefer("cuda" if device.startswith("cuda") else "torch")
     begin = time.monotonic()
     info, limits = survey_apart(device, not check_only)
     limits = limits if check_only else rank_group.link_limits(pairs, info, limits)

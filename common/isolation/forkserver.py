@@ -27,7 +27,6 @@ _META = [*_TORCH, "torch._dynamo"]  # sums and products of arrays without memory
 _TRITON = [*_META, "common.isolation.preloaded_triton", "common.xray.compilers"]
 PRELOADED = {
     "torch": _TORCH,
-    "dynamo": _META,
     "interpreter": [*_META, "common.isolation.preloaded_interpreter"],
     "triton": _TRITON,
     "cuda": [*_TRITON, "common.isolation.preloaded_compilers"],
@@ -45,8 +44,7 @@ _kind = "torch"
 
 
 def prefer(kind: str) -> None:
-    """The modules that the next children need: "torch", "dynamo" (it comes with optimizers and checkpoints, too),
-    "triton" (to compile kernels), or "cuda" (to compile all).
+    """The modules that the next children need: "torch", "triton" (to compile kernels), or "cuda" (torch.compile too).
 
     Where Triton interprets, a child is from the server "interpreter" whatever is preferred. A server that already runs
     with more than "triton" is kept for it.
