@@ -12,7 +12,8 @@ from common.show.layout import markdown_table
 
 WORDS, LINES = 170, 26  # a minute: of text that is thought about, of code that is understood
 PREDICTION, CELL = 1.0, 0.2  # minutes: for an answer, and to run a cell and look at its output
-DENSE = {"ch7_decoding": 1.5, "ch8_training": 1.8}  # a reader took so many times as long: diffs to read, formulas, a new term in most lines
+# a reader took so many times as long: diffs to read, formulas, a new term in most lines
+DENSE = {"ch7_decoding": 1.5, "ch8_training": 1.8}
 STEP = 5  # minutes: nothing is known more exactly
 SHOWS = ("nb.learn.show(", "nb.learn.check(")  # exercises have minutes of their own
 STATED = re.compile(r"(?<=Allow )\d+")  # in the first cell of a notebook
