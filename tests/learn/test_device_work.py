@@ -123,7 +123,7 @@ def test_a_gate_names_the_effect_that_is_left(wanted, line, says, path):
 
 
 def test_a_program_that_fails_is_told_and_no_gate_is_asked_for_nothing(path, monkeypatch):
-    (gate,) = device_gates.gates({"waits": 0}, pair(path("w[9, 9].item()"), path("w")))
+    (gate,) = device_gates.gates({"waits": 0}, pair(path("w[9, 9].item()"), path("w", "solution")))
     assert gate.passed is False and "its work cannot be counted: IndexError" in gate.text
     monkeypatch.setattr(worker, "call", None)
     assert [*device_gates.gates({"sectors": 1.0}, pair(None, None))] == []
