@@ -20,6 +20,7 @@ PARTS = {  # of a call -> what is told of it
     "optimizer": "the optimizer's steps",
 }
 HOST = {"waits", "copies"}
+COPIES = "Each copy waits for the device, too, but for one out of pinned memory with non_blocking"
 WANTED = {*HOST, "operations", "unused", "peak"}
 
 
@@ -56,8 +57,9 @@ def _host(wanted: Mapping[str, Any], work: Any) -> Gate:
         return Gate("host", False, f"{text}: {_list(work.waits)}. So {why}")
     if copies > wanted.get("copies", copies):
         text = f"the host copies to the device {_times(copies)} in a call, where {_most(wanted['copies'])}"
-        return Gate("host", False, f"{text}. Most often: {_list(work.copies)}")
-    return Gate("host", True, f"in a call the host waits {_times(waits)}, and copies to the device {_times(copies)}")
+        return Gate("host", False, f"{text}. Most often: {_list(work.copies)}. {COPIES}")
+    text = f"in a call the host copies to the device {_times(copies)}, and waits for it {_times(waits)} beside that"
+    return Gate("host", True, f"{text}. {COPIES}" if copies else text)
 
 
 def _operations(wanted: Mapping[str, int], work: Any) -> Gate:

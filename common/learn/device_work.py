@@ -33,9 +33,10 @@ aten = torch.ops.aten
 class Work:
     """Of a call.
 
-    `waits`: for what the host waits -> times. `copies`: what is copied to the device -> times. `operations`: part ->
-    name -> times. `unused`: what was saved for a backward pass and never read -> bytes. `peak_bytes`: the most bytes of
-    its own tensors that exist at a time; `at_peak`: what they are then -> bytes, and how many.
+    `waits`: for what the host waits -> times, copies to the device left out: whether one waits depends on its memory.
+    `copies`: what is copied to the device -> times. `operations`: part -> name -> times. `unused`: what was saved for a
+    backward pass and never read -> bytes. `peak_bytes`: the most bytes of its own tensors that exist at a time;
+    `at_peak`: what they are then -> bytes, and how many.
     """
 
     waits: Counter[str] = field(default_factory=Counter)

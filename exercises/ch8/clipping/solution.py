@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 cause = "waits"
-gain = (1.55, 1.9)  # times as fast, if the host never waited
+gain = (1.55, 1.9)  # times as fast, if that were mended
 idle_us = 24 * (30 + 8)  # microseconds of a step in which the device has nothing to do
 
 

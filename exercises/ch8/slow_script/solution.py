@@ -1,4 +1,4 @@
-"""Train a small language model for some steps and evaluate it, so that the host only launches.
+"""Train a small language model for some steps and evaluate it: the host waits for its copies alone.
 
 Six causes, and the effect by which each shows:
 
@@ -8,6 +8,8 @@ Six causes, and the effect by which each shows:
     a loop over heads                   6 operations a head and layer: one fused operation has all heads
     foreach=False                       12 operations for each weight: one kernel updates all weights
     evaluation without no_grad          activations are kept for a backward pass that never comes
+
+Each copy that is left is a wait, too: `words` is not pinned. One copy of all batches leaves one wait, if there is room.
 
 Each is small alone, and each keeps the device from what it could do. A profile names them by what is between kernels.
 """

@@ -4,6 +4,9 @@ x, z and dy have 16,384 values each, and all are needed until the end: 3 * 16,38
 registers are the most. So the compiler writes values to local memory and reads them again: 2454 of 2582 accesses to
 memory in the code are of this kind. The SM is full, 64 warps, which helps nothing: its warps wait for spilled values.
 
+Nobody set a limit of 32 registers: the compiler chose them, and 32 are what lets an SM hold 64 warps. `maxnreg=255`
+gives a thread 255. It then spills far less, but it still spills: 384 values do not fit.
+
 8 warps hold 192 values a thread, which fit. Its accesses fall to what loads and stores need: 20 times fewer in the
 code. The time falls less than that, because spilled values stay in L1 and L2 as far as there is room. A profile of a
 GPU shows local loads and stores, which no kernel without spills has.
