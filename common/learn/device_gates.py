@@ -20,7 +20,7 @@ PARTS = {  # of a call -> what is told of it
     "optimizer": "the optimizer's steps",
 }
 HOST = {"waits", "copies"}
-COPIES = "Each copy waits for the device, too, but for one out of pinned memory with non_blocking"
+COPIES = "A copy waits for the device, too: only out of pinned memory with non_blocking it surely does not"
 WANTED = {*HOST, "operations", "unused", "peak"}
 
 

@@ -125,7 +125,7 @@ def test_a_gate_names_the_effect_that_is_left(wanted, line, says, path):
 @pytest.mark.parametrize(("line", "waits_too"), [("host.to(w.device)", True), ("w + 1", False)])
 def test_a_copy_is_told_to_wait_too(line, waits_too, path):
     (gate,) = device_gates.gates({"waits": 0, "copies": 1}, pair(path(line), None))
-    assert gate.passed and ("Each copy waits for the device, too" in gate.text) is waits_too
+    assert gate.passed and ("A copy waits for the device, too" in gate.text) is waits_too
 
 
 def test_a_program_that_fails_is_told_and_no_gate_is_asked_for_nothing(path, monkeypatch):

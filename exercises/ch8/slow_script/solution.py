@@ -9,7 +9,8 @@ Six causes, and the effect by which each shows:
     foreach=False                       12 operations for each weight: one kernel updates all weights
     evaluation without no_grad          activations are kept for a backward pass that never comes
 
-Each copy that is left is a wait, too: `words` is not pinned. One copy of all batches leaves one wait, if there is room.
+Each copy that is left is a wait, too. Pinned memory and `non_blocking` would remove it. One copy of all batches leaves
+one wait, if there is room for them.
 
 Each is small alone, and each keeps the device from what it could do. A profile names them by what is between kernels.
 """
