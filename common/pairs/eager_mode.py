@@ -15,19 +15,23 @@ class EagerMode(TorchDispatchMode):
 
     _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports it
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._eagerly = list[AbstractContextManager[Any]]()  # one for each time that it is entered
+
     def __enter__(self) -> Any:
         is_known = "torch._dynamo" in sys.modules  # without it nothing has been compiled yet
-        self._eagerly: AbstractContextManager[Any] = (
+        self._eagerly.append(
             torch.compiler.set_stance("force_eager") if is_known else patch.object(torch, "compile", _uncompiled)
         )
-        self._eagerly.__enter__()
+        self._eagerly[-1].__enter__()
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> Any:
         try:
             return super().__exit__(*error)
         finally:
-            self._eagerly.__exit__(*error)
+            self._eagerly.pop().__exit__(*error)
 
 
 def _uncompiled(model: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:

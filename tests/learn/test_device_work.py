@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from common.isolation import worker
 from common.learn import device_gates
@@ -75,7 +76,10 @@ def test_operations_by_part_views_left_out(work):
 
 def test_inference_mode_hides_no_operation(work):
     line = "exec('with torch.inference_mode(): torch.nn.functional.linear(w, w)', {'torch': torch, 'w': w})"
-    assert work(line).operations[FORWARD] == {"clone": 1, "mm": 1}
+    assert work(line).operations[FORWARD] == {"clone": 1, "mm": 1}  # the mode is entered once more for it
+    graphs = []
+    compiled = torch.compile(lambda x: x + 1, backend=lambda graph, inputs: graphs.append(graph) or graph.forward)
+    assert compiled(torch.ones(2)).tolist() == [2, 2] and len(graphs) == 1  # afterwards all is as before
 
 
 @pytest.mark.parametrize(
