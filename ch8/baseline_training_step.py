@@ -40,7 +40,7 @@ def inputs(batch=4, tokens=512, layers=6, hidden=512, heads=8, vocabulary=50_257
 
 def reference(words, state_weights, state_m, state_v, heads, vocabulary):
     weights = gpt.leaves(state_weights, vocabulary)
-    layer = partial(checkpoint, gpt.block, use_reentrant=False)  # in float64 all of a step's activations are 80 GB
+    layer = partial(checkpoint, gpt.block, use_reentrant=False)  # all of a step's activations in float64 are too many
     loss = gpt.loss_of(words, weights, heads, gpt.masked_attention, layer=layer)
     loss.backward()
     gpt.adamw(weights, state_m, state_v, foreach=False).step()

@@ -1,6 +1,6 @@
 """torch.compile for the pairs about graphs: compiled on a GPU, traced only on a CPU.
 
-On a CPU a graph's operations run one by one (backend="eager"): TorchInductor and a C++ compiler would take a minute.
+On a CPU a graph's operations run one by one (backend="eager"): TorchInductor and a C++ compiler would take long.
 Breaks, guards and recompilations are the same there, and TORCH_LOGS=graph_breaks,recompiles shows them.
 """
 

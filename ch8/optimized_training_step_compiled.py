@@ -6,7 +6,7 @@ Idea: `torch.compile` sees the whole forward and backward pass. TorchInductor ma
 chooses what the backward pass computes again instead of reading it.
 Cost: products and attention stay the kernels that they were. At `large` an activation of a layer has 25 to 100 MB in
 bfloat16, and the logits have 1.6 GB.
-(On a CPU it would compile for half a minute, so this version asks for a GPU.)
+(On a CPU compiling takes longer than the rest of the chapter, so this version asks for a GPU.)
 Predict: which activation is the largest by far, and how often does eager mode read or write it?
 """
 

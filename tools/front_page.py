@@ -93,7 +93,7 @@ def markdown(front: Front) -> str:
     text = (
         f"*{len(drawn)} of {front.pairs} pairs on {front.device}, on a logarithmic scale. Half of the baselines "
         f"reach {first} of the limit or less, half of the best versions {best} or more. The other pairs have no limit, "
-        "or have changed since they were [measured](recorded).*"
+        "are not recorded, or have changed since they were [measured](recorded).*"
     )
     return f"![How near its limit each pair comes on {front.device}]({PICTURE})\n\n{text}"
 

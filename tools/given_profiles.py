@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from common.isolation import worker
-from common.learn.exercise import PROFILE, Exercise, find
+from common.learn.exercise import PROFILE, Exercise, exercises, find
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.source import dump_cached
@@ -22,7 +22,7 @@ from common.profiling.recorder import record_versions
 from common.record import profile_file
 from common.record.files import utc_now
 from common.record.profile_file import About, Profile
-from common.show.profile_names import profile_text
+from common.show.timeline_text import profile_text
 
 PROGRAM = "program"  # what the version is called: its file's name would tell nothing more
 
@@ -35,7 +35,10 @@ def program_hash(exercise: Exercise) -> str:
 
 
 def record(exercise: Exercise, device: str) -> Profile:
-    """Raises UserError: the solution has no program, or the program fails."""
+    """Raises UserError: the solution has no program that is profiled, or the program fails."""
+    if exercise.kind != "diagnose" or "def run(" not in exercise.solution.read_text(encoding="utf-8"):
+        given = ", ".join(each.id for each in exercises() if each.profile)
+        raise UserError(f"{exercise.id} gives no profile to its readers: these do: {given}")
     info, _ = survey_apart(device, with_limits=False)
     environment = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": utc_now()}
     name, code = exercise.folder.name, program_hash(exercise)

@@ -67,9 +67,9 @@ def print_exercise(exercise: Exercise, file: str) -> None:
 def print_profile(path: Path, console: Console) -> None:
     """What was recorded of an unknown program, and where its file is."""
     from common.record import profile_file  # only where there is one
-    from common.show import profile_names
+    from common.show.timeline_text import profile_text
 
-    console.print(profile_names.profile_text(profile_file.load(path), console.width), markup=False, highlight=False)
+    console.print(profile_text(profile_file.load(path), console.width), markup=False, highlight=False)
     print_wrapped(f"The whole of it opens in https://ui.perfetto.dev: {path.relative_to(ROOT)}", console)
 
 

@@ -45,36 +45,39 @@ def timeline_pairs(args: Namespace, pairs: list[Pair]) -> int:
     status = 0
     with interrupt.hold_signals():
         for pair, versions in chosen:
-            for version, found in (_recorded if args.recorded else _fresh)(args, pair, versions):
+            for found in (_recorded if args.recorded else _fresh)(args, pair, versions):
                 if isinstance(found, Profile):
                     print(timeline_text(found, width_of(sys.stdout)))
                     if args.record:
                         print(f"recorded in {profile_file.keep(found)}")
                 else:
-                    print(f"benchmark.py: {printable(f'{pair.name} {short(version.label)}: {found}')}", file=sys.stderr)
+                    print(f"benchmark.py: {printable(found)}", file=sys.stderr)
                     status = 1
     return status
 
 
-def _recorded(args: Namespace, pair: Pair, chosen: Sequence[Version]) -> Iterator[tuple[Version, Profile | str]]:
+def _recorded(args: Namespace, pair: Pair, chosen: Sequence[Version]) -> Iterator[Profile | str]:
     for version in chosen:
         try:
-            yield version, profile_file.recorded(pair, version.label, args.size)
+            yield profile_file.recorded(pair, version.label, args.size)
         except RecordError as error:
-            yield version, str(error)
+            yield str(error)
 
 
-def _fresh(args: Namespace, pair: Pair, chosen: Sequence[Version]) -> Iterator[tuple[Version, Profile | str]]:
+def _fresh(args: Namespace, pair: Pair, chosen: Sequence[Version]) -> Iterator[Profile | str]:
     """Profiles made now, with --counters with a GPU's counters; where these cannot be read also why."""
     for version, found in profiles_of(pair, chosen, args.size, args.device):
-        if args.counters and isinstance(found, Profile):
+        name = f"{pair.name} {short(version.label)}"
+        if isinstance(found, str):
+            yield f"{name}: {found}"
+            continue
+        if args.counters:
             if args.record:
                 profile_file.keep(found)  # already: counters take their time
             try:
                 rows, missing = read_counters(pair, version, pair.sizes[found.about.size])
-                yield version, profile_file.fitted(structs.replace(found, counters=rows, no_counters=missing))
+                found = profile_file.fitted(structs.replace(found, counters=rows, no_counters=missing))
             except (CannotCount, RecordError) as error:
-                yield version, structs.replace(found, no_counters=str(error))
-                yield version, str(error)
-        else:
-            yield version, found
+                yield f"{name}: {error}"
+                found = structs.replace(found, no_counters=str(error))
+        yield found

@@ -16,10 +16,9 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.optim import optimizer
-from torch.utils._pytree import tree_leaves
 
 from common.isolation.pipe import Report
-from common.pairs.eager_mode import EagerMode
+from common.pairs.eager_mode import EagerMode, tensors_in, with_own_memory
 from common.pairs.pair import load
 
 DEVICE, HOST = "meta", "cpu"
@@ -119,9 +118,7 @@ class Done(EagerMode):
         if (parts := _in_parts(self, func, args, kwargs or {})) is not NotImplemented:
             return parts
         out = func(*args, **(kwargs or {}))
-        given, made = ([t for t in tree_leaves(tree) if isinstance(t, torch.Tensor)] for tree in ((args, kwargs), out))
-        storages = {t.untyped_storage()._cdata for t in given}
-        new = [t for t in made if t.untyped_storage()._cdata not in storages]
+        new = with_own_memory(tensors_in(out), tensors_in((args, kwargs)))
         if (new or func._schema.is_mutable) and not func.__name__.startswith(
             ("empty", "new_empty", "_record_function")
         ):

@@ -27,7 +27,7 @@ from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover, load
 from common.record import profile_file
 from common.record.files import RecordError
-from common.show import profile_names
+from common.show.timeline_text import profile_text
 from common.traffic.data import SECTOR
 from common.xray.occupancy import WARP
 
@@ -47,7 +47,7 @@ def show(name: str) -> Markdown:
     own = f"Run `nb.learn.check({name!r})` alone in a cell: it makes your file `{path(exercise.work)}`, and grades it"
     parts = [f"**Exercise {name}: {exercise.title}** {what}", exercise.spec.strip()]
     if exercise.profile:
-        text = profile_names.profile_text(profile_file.load(exercise.profile), COLUMNS)
+        text = profile_text(profile_file.load(exercise.profile), COLUMNS)
         parts += [f"```text\n{text}```", f"[The whole of it](../{path(exercise.profile)}) opens in {VIEWER}."]
     parts += filter(None, ["\n".join(questions), exercise.speed_asked])
     parts += [f"[The start](../{path(exercise.start)}):", f"```python\n{_start_text(exercise)}\n```", here]

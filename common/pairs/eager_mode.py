@@ -8,6 +8,17 @@ from unittest.mock import patch
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def tensors_in(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def with_own_memory(made: list[torch.Tensor], given: list[torch.Tensor]) -> list[torch.Tensor]:
+    """What an operation made, without views of what it was given."""
+    storages = {t.untyped_storage()._cdata for t in given}
+    return [t for t in made if t.untyped_storage()._cdata not in storages]
 
 
 class EagerMode(TorchDispatchMode):

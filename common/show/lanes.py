@@ -197,6 +197,19 @@ def costliest(profile: Profile) -> list[tuple[str, list[Event]]]:
     return sorted(by_name.items(), key=lambda item: -sum(event.dur for event in item[1]))
 
 
+def totals(profile: Profile) -> dict[str, tuple[int, float]]:
+    """Name -> (calls, seconds) of annotations, and of operators that no other operator called; the longest first.
+
+    Some contain others: an annotation those that run in it.
+    """
+    found = defaultdict[str, list[float]](list)
+    for event in spans(profile.traceEvents, "user_annotation", "cpu_op", *ON_GPU):
+        if not event.args.get("depth"):
+            found[event.name].append(1e-6 * event.dur)
+    of_all = {name: (len(times), sum(times)) for name, times in found.items()}
+    return dict(sorted(of_all.items(), key=lambda item: -item[1][1]))
+
+
 def quotable(profile: Profile) -> dict[str, str]:
     """What prose quotes of a profile, of a call without the profiler; empty if the GPU did nothing."""
     about = profile.about

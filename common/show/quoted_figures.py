@@ -93,7 +93,9 @@ def _of_profile(device: str, chapter: str, parts: re.Match[str], size: str) -> s
     if pair and parts["variant"] in pair.by_name and size in pair.timed_sizes and parts["field"] in OF_PROFILE:
         profiles = profile_file.find(pair, parts["variant"], size, device)
         if current := [profile for profile in profiles if profile_file.is_current(profile, pair)]:
-            return quotable(current[0])[parts["field"].removeprefix("profile ")]
+            if found := quotable(current[0]):
+                return found[parts["field"].removeprefix("profile ")]
+            raise UserError(f'{chapter}: "{parts[0]}": the GPU did nothing in this profile')
         return STALE if profiles else NOT_YET
     raise UserError(f'{chapter}: "{parts[0]}" names no profile: {", ".join(OF_PROFILE)} are fields of one')
 

@@ -8,7 +8,7 @@ from common.pairs.pair import short
 from common.pairs.user_error import USUAL_WIDTH, printable, wrap_text
 from common.record.profile_file import Profile
 from common.show.formats import seconds
-from common.show.lanes import Lane, Part, costliest, lanes
+from common.show.lanes import BACKWARD, Lane, Part, costliest, lanes, totals
 from common.show.layout import Entry, layout
 
 LETTERS: dict[str, str] = {  # of each part, in a lane
@@ -20,6 +20,7 @@ COUNTED = ("DRAM", "SM", "occupancy", "sectors/request", "largest stall", "launc
 SHOWN = 3  # longest gaps
 NUMBERED = 6  # of what works longest
 COUNTED_ROWS = 8  # kernels
+NAMES = 12  # of an unknown program
 WIDEST = 120  # columns that lanes take, however wide the terminal
 Piece = tuple[str, float, float]  # a part or a number, begin and end in seconds
 
@@ -36,6 +37,16 @@ def timeline_text(profile: Profile, width: int | None) -> str:
     entries = [entry for lane in drawn for entry in _entries(lane, about.call_s)]
     lines += [line.plain for line in layout(HEADINGS, entries, width)]
     return "\n".join(line.rstrip() for line in [*lines, "", *remarks(profile, drawn, width), ""])
+
+
+def profile_text(profile: Profile, width: int | None) -> str:
+    """The timeline of an unknown program, and the names that took most of it: how often they were called, how long."""
+    width, whole = width or USUAL_WIDTH, profile.about.profiled_s
+    rows = [("called", "in all", "share", "name")]
+    for name, (calls, time) in [*totals(profile).items()][:NAMES]:
+        rows.append((f"{calls}", seconds(time), f"{time / whole:.0%}", printable(name.replace(BACKWARD, "backward: "))))
+    lines = [f"{calls:>8}  {time:>10}  {share:>6}  {name}"[:width] for calls, time, share, name in rows]
+    return "\n".join([timeline_text(profile, width), "What is named in it; some of these contain others:", *lines, ""])
 
 
 def title(profile: Profile) -> list[str]:

@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from common.pairs.eager_mode import EagerMode
+from common.pairs.eager_mode import EagerMode, tensors_in, with_own_memory
 from common.traffic.data import SECTOR, Kernel
 from common.traffic.meter import Meter
 
@@ -33,9 +32,8 @@ class Operations(EagerMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        given, made = ([t for t in tree_leaves(tree) if isinstance(t, torch.Tensor)] for tree in ((args, kwargs), out))
-        storages = {t.untyped_storage()._cdata for t in given}
-        new = [t for t in made if t.untyped_storage()._cdata not in storages]
+        given, made = tensors_in((args, kwargs)), tensors_in(out)
+        new = with_own_memory(made, given)
         self._meter.allocate({StorageWeakRef(t.untyped_storage()): t.untyped_storage().nbytes() for t in new})
         changes = func._schema.is_mutable and not _copies_to_itself(func, given)
         if (new or changes) and not func.__name__.startswith(("empty", "new_empty")):
@@ -49,7 +47,7 @@ class Operations(EagerMode):
             self._meter.copy("h2d_bytes" if to_device else "d2h_bytes", min(_bytes(source), _bytes(made[0])))
             return
         used = args, {name: value for name, value in kwargs.items() if not name.startswith("out")}
-        read = [t for t in tree_leaves(used) if isinstance(t, torch.Tensor)]
+        read = tensors_in(used)
         if func.__name__.startswith((*WRITES_ONLY, *FORM_ONLY)):
             read = read[1:]
         if func.__name__.startswith(INDEXED):

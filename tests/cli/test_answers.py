@@ -99,13 +99,13 @@ def test_the_committed_answers_are_what_is_recorded(chapter, committed):
 def profiled(course, tmp_path):
     """profiled(folder of a device): the profile of double's optimized version, of a call in which a GPU works 75 %."""
 
-    def keep(device="NVIDIA H200", **changes):
+    def keep(device="NVIDIA H200", category="kernel", **changes):
         (pair,) = discover(tmp_path / "ch1")
         environment = {"device": {"kind": "cuda", "name": device}, "date": "2026-01-01"}
         fields = {"source_hash": source_hash(pair), "arguments": pair.sizes["default"], **changes}
         times = {"call_s": 1e-4, "profiled_s": 1e-4}
         about = About("ch1", "double", "optimized", "default", environment=environment, **times, **fields)
-        work = [Event("k", "X", "kernel", 0, 7, begin, length) for begin, length in ((0, 50), (60, 25))]
+        work = [Event("k", "X", category, 0, 7, begin, length) for begin, length in ((0, 50), (60, 25))]
         profile_file.keep(Profile(about, work), tmp_path / "recorded")
 
     course()
@@ -136,3 +136,9 @@ def test_what_names_no_profile_is_refused(title, profiled):
     profiled()
     with pytest.raises(UserError, match=re.escape(f'"{title}"')):
         quoted_figures.figure("nvidia_h200", "ch1", title)
+
+
+def test_a_profile_without_work_of_a_gpu_is_not_quoted(profiled):
+    profiled(category="cpu_op")
+    with pytest.raises(UserError, match="the GPU did nothing in this profile"):
+        quoted_figures.figure("nvidia_h200", "ch1", "double optimized: profile idle")

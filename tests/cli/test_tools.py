@@ -39,6 +39,7 @@ def test_a_tool_has_what_the_command_calls(file):
         ("random_sizes --seed a --chapter ch99", "random_sizes: there is no chapter 99: there are 1"),
         ("second_gpu abacus", "second_gpu: abacus: no datasheet of this name"),
         ("solutions no_such", "solutions: no exercise is called 'no_such'"),
+        ("given_profiles ch8/slow_script", "given_profiles: ch8/slow_script gives no profile to its readers: "),
     ],
 )
 def test_a_mistake_is_one_line(words, said, capsys):

@@ -10,8 +10,7 @@ from common.learn.exercise import exercises, find
 from common.record import profile_file
 from common.record.profile_file import MOST_BYTES
 from common.show.formats import seconds
-from common.show.lanes import Part, lanes
-from common.show.profile_names import totals
+from common.show.lanes import Part, lanes, totals
 from tools.given_profiles import program_hash
 
 GIVEN = [each for each in exercises() if each.profile]
