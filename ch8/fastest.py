@@ -21,7 +21,7 @@ def step(words, state_weights, state_m, state_v, heads, vocabulary):
         _prepared[address] = weights, gpt.adamw(weights, state_m, state_v, fused=True)
     weights, optimizer = _prepared[address]
     with torch.autocast(words.device.type, torch.bfloat16):
-        loss = loss_of(words, weights, heads, gpt.fused_attention, vocabulary=vocabulary)
+        loss = loss_of(words.contiguous(), weights, heads, gpt.fused_attention, vocabulary=vocabulary)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)

@@ -45,7 +45,7 @@ def step(words, heads, vocabulary, weights, optimizer):
 
 def setup(words, state_weights, state_m, state_v, heads, vocabulary):
     weights = gpt.leaves(state_weights)
-    kept_words, optimizer = words.clone(), gpt.adamw(weights, state_m, state_v, fused=True, capturable=True)
+    kept_words, optimizer = words.clone(memory_format=torch.contiguous_format), gpt.adamw(weights, state_m, state_v, fused=True, capturable=True)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):  # compiles and loads all kernels: that may not happen during a capture

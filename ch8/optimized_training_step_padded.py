@@ -36,7 +36,7 @@ def setup(words, state_weights, state_m, state_v, heads, vocabulary):
 
 def run(words, state_weights, state_m, state_v, heads, vocabulary, weights, optimizer):
     with torch.autocast(words.device.type, torch.bfloat16):
-        loss = loss_of(words, weights, heads, gpt.fused_attention, vocabulary=vocabulary)
+        loss = loss_of(words.contiguous(), weights, heads, gpt.fused_attention, vocabulary=vocabulary)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
