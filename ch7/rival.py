@@ -1,7 +1,8 @@
 """The rival: the plain model with a static cache, by torch.compile, captured in one CUDA graph.
 
 torch.compile(mode="reduce-overhead") would capture it, too, but does not where a function writes to its inputs, as this
-one does to its cache.
+one does to its cache. And as it records a graph it frees cuBLAS's workspace (`clear_cublas_manager`), in which every
+other graph of the process still computes.
 """
 
 import model
@@ -24,25 +25,38 @@ def forward(token, position, cache_k, cache_v, w_cos, w_sin, weights):
 
 def step(token, position, cache_k, cache_v, w_cos, w_sin, weights):
     """The logits [V]; the same answer as every version's."""
+    function, others = compiled(forward, cache_k), (cache_k, cache_v, w_cos, w_sin)
+
+    def call(token, position):
+        return function(token, position, *others, weights)
+
+    return replay(_captured, call, token, position, (*others, *weights.values()))
+
+
+def replay(captured, call, token, position, fixed):
+    """`call(token, position)` by its graph. `fixed`: all else that it accesses, the two halves of the cache first.
+
+    `captured` holds the graph for one set of addresses. On a CPU it is called.
+    """
     if not token.is_cuda:
-        return forward(token, position, cache_k, cache_v, w_cos, w_sin, weights)
-    addresses = tuple(t.data_ptr() for t in (cache_k, cache_v, w_cos, w_sin, *weights.values()))
-    if addresses not in _captured:
-        _captured.clear()  # a graph keeps its memory
-        _captured[addresses] = capture(token.clone(), position.clone(), cache_k, cache_v, w_cos, w_sin, weights)
-    kept_token, kept_position, graph, logits = _captured[addresses]
+        return call(token, position)
+    addresses = tuple(t.data_ptr() for t in fixed)
+    if addresses not in captured:
+        captured.clear()  # a graph keeps its memory
+        captured[addresses] = capture(call, token.clone(), position.clone(), fixed[:2])
+    kept_token, kept_position, graph, logits = captured[addresses]
     kept_token.copy_(token)
     kept_position.copy_(position)
     graph.replay()
     return logits
 
 
-def capture(token, position, cache_k, cache_v, *others):
-    function, rows = compiled(forward, cache_k), [cache[:, :, position].clone() for cache in (cache_k, cache_v)]
-    function(token, position, cache_k, cache_v, *others)  # compiles: that may not happen during a capture
+def capture(call, token, position, caches):
+    rows = [cache[:, :, position].clone() for cache in caches]
+    call(token, position)  # compiles: that may not happen during a capture
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        logits = function(token, position, cache_k, cache_v, *others)
-    for cache, row in zip((cache_k, cache_v), rows, strict=True):
+        logits = call(token, position)
+    for cache, row in zip(caches, rows, strict=True):
         cache[:, :, position] = row
     return token, position, graph, logits

@@ -1,18 +1,18 @@
-"""Another rival: a token by Hugging Face transformers' Llama, with its static cache, compiled as it recommends.
+"""Another rival: a token by Hugging Face transformers' Llama, with its static cache, compiled, in one CUDA graph.
 
 Nothing is copied: the parameters are views of `w_*`, and the cache's layers are views of `cache_k` and `cache_v`. The
 model turns queries and keys by cosines and sines of its own, which it rounds to the type of its weights.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import model
+import rival
 import torch
 from compiled import compiled
 
-CALLS = 3  # until a CUDA graph is replayed: torch.compile warms up, records, and replays
-GRAPHS = (("triton.cudagraphs", True),)  # which is mode="reduce-overhead", also where the cache is small
 _bound = {}  # the model -> the addresses of its weights and its cache
+_captured = {}  # of these addresses
 
 
 @lru_cache(maxsize=1)  # a model keeps the memory of its weights
@@ -55,9 +55,6 @@ def bind(decoder, static, cache_k, cache_v, weights):
     for layer, keys, values in zip(static.layers, cache_k, cache_v, strict=True):
         layer.lazy_initialization(keys[None, :, :0], values[None, :, :0])
         layer.keys, layer.values = keys[None], values[None]
-        for kept in (layer.keys, layer.values, layer.cumulative_length):
-            # else no CUDA graph: it is written to. Without a guard: another cache is recorded, not compiled, again
-            torch._dynamo.mark_static_address(kept, guard=False)
 
 
 def forward(decoder, static, token, position):
@@ -72,12 +69,10 @@ def step(token, position, cache_k, cache_v, weights):
     layers, kv_heads, context, width = cache_k.shape
     heads, inner = weights["w_out"].shape[2] // width, weights["w_down"].shape[2]
     decoder, static = llama(heads, kv_heads, width, layers, context, *weights["w_head"].shape, inner, token.device)
-    function = compiled(forward, cache_k, options=GRAPHS)
-    addresses = tuple(t.data_ptr() for t in (cache_k, cache_v, *weights.values()))
+    function, fixed = compiled(forward, cache_k), (cache_k, cache_v, *weights.values())
+    addresses = [t.data_ptr() for t in fixed]
     if _bound.get(decoder) != addresses:
         _bound.clear()
         bind(decoder, static, cache_k, cache_v, weights)
-        for _ in range(CALLS * token.is_cuda):  # each writes the same row
-            function(decoder, static, token, position)
         _bound[decoder] = addresses
-    return function(decoder, static, token, position).clone()  # the next call overwrites the graph's answer
+    return rival.replay(_captured, partial(function, decoder, static), token, position, fixed)

@@ -38,7 +38,10 @@ def cost(gradients, state_weights, state_m, state_v):
 
 def setup(gradients, state_weights, state_m, state_v):
     weights = gpt.leaves(state_weights)
-    return {"weights": weights, "optimizer": gpt.adamw(weights, state_m, state_v, foreach=False)}
+    return {
+        "weights": weights,
+        "optimizer": gpt.adamw(weights, state_m, state_v, betas=adam_states.BETAS, foreach=False),
+    }
 
 
 def run(gradients, state_weights, state_m, state_v, weights, optimizer):

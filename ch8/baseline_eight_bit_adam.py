@@ -28,7 +28,7 @@ SIZES = {
     "cpu": {"blocks": 1024},
 }
 BLOCK = 256  # weights that share a scale
-LR, DECAY, BETA_1, BETA_2, EPS = 3e-4, 0.1, 0.9, 0.95, 1e-8
+LR, DECAY, BETA_1, BETA_2, EPS = 3e-4, 0.1, 0.9, 0.999, 1e-8
 TINY = 1e-30  # the least scale that is divided by: a block may be all zeros
 STRUCTURE = {"state_m": "-127 to 127", "state_m_scale": "not negative", "state_v_scale": "not negative"}
 

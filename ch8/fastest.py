@@ -1,28 +1,30 @@
-"""The most that torch offers: torch.compile that tries many kernels for each product, and makes graphs of its own.
+"""The most that torch offers: torch.compile that tries many kernels for each product, its step in one CUDA graph.
 
-A library has no `setup`: what it prepares for one set of addresses is kept until it is called with another.
+torch.compile(mode="max-autotune") would make graphs of its own. As it records them it frees cuBLAS's workspace
+(`clear_cublas_manager`), in which every other graph of the process still computes.
 """
 
 import gpt
 import torch
 
-loss_of = torch.compile(gpt.loss_of, mode="max-autotune", dynamic=False, fullgraph=True)
-_prepared = {}
+loss_of = torch.compile(gpt.loss_of, mode="max-autotune-no-cudagraphs", dynamic=False, fullgraph=True)
+_captured = {}
 
 
-def step(words, state_weights, state_m, state_v, heads, vocabulary):
-    """One step in bfloat16 by autocast with the padded vocabulary; the loss."""
+def step(capture, words, state_weights, state_m, state_v, heads, vocabulary):
+    """One step; the loss. `capture`: how a step with a compiled loss becomes a graph.
+
+    A library has no `setup`: what is captured for one set of addresses is kept until it is called with another.
+    """
     address = state_weights[0].data_ptr()
-    if address not in _prepared:
-        _prepared.clear()  # its graphs keep their memory
-        weights = gpt.leaves(state_weights)
-        for w in weights:
-            torch._dynamo.mark_static_address(w)  # otherwise a graph copies all weights before each call
-        _prepared[address] = weights, gpt.adamw(weights, state_m, state_v, fused=True)
-    weights, optimizer = _prepared[address]
-    with torch.autocast(words.device.type, torch.bfloat16):
-        loss = loss_of(words.contiguous(), weights, heads, gpt.fused_attention, vocabulary=vocabulary)
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return loss.detach().clone()  # the next call writes where this one's loss is
+    if address not in _captured:
+        _captured.clear()  # a graph keeps its memory
+        states = [*state_weights, *state_m, *state_v]
+        before = [state.clone() for state in states]
+        _captured[address] = capture(loss_of, words, state_weights, state_m, state_v, heads, vocabulary)
+        for state, old in zip(states, before, strict=True):  # a capture takes steps
+            state.copy_(old)
+    kept = _captured[address]
+    kept["kept_words"].copy_(words)
+    kept["graph"].replay()
+    return kept["loss"]

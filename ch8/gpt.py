@@ -16,8 +16,7 @@ the gradients' size, as after a million steps: Adam's corrections for the first 
 import torch
 import torch.nn.functional as F
 
-STEPS = 1e6  # 0.95 ** STEPS is 0
-BETAS = (0.9, 0.95)  # of Adam. 1 - 0.999 in float32, as torch's fused kernel takes it on a GPU, is 1.3e-5 too small
+STEPS = 1e6  # 0.999 ** STEPS is 0
 GRADIENT = 5e-3  # size of Adam's moments
 PERIOD = 65_521  # values are drawn once and repeated: a prime, so that rows do not begin at the same place
 LAYER = 12  # tensors
@@ -83,7 +82,7 @@ def leaves(state_weights, vocabulary=None):
 
 def adamw(weights, state_m, state_v, **how):
     """torch.optim.AdamW after `STEPS` steps, its moments in the memory of these. `how`: which implementation."""
-    optimizer = torch.optim.AdamW(weights, lr=3e-4, betas=BETAS, weight_decay=0.1, **how)
+    optimizer = torch.optim.AdamW(weights, lr=3e-4, weight_decay=0.1, **how)
     device = weights[0].device if how.get("fused") or how.get("capturable") else "cpu"
     for w, m, v in zip(weights, state_m, state_v, strict=True):
         count = torch.tensor(STEPS, device=device)

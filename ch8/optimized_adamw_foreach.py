@@ -26,7 +26,10 @@ def inputs(layers=6, hidden=512, vocabulary=50_304, tokens=512, device="cuda"):
 
 def setup(gradients, state_weights, state_m, state_v):
     weights = gpt.leaves(state_weights)
-    return {"weights": weights, "optimizer": gpt.adamw(weights, state_m, state_v, foreach=True)}
+    return {
+        "weights": weights,
+        "optimizer": gpt.adamw(weights, state_m, state_v, betas=adam_states.BETAS, foreach=True),
+    }
 
 
 def run(gradients, state_weights, state_m, state_v, weights, optimizer):

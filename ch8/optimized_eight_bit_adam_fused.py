@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 BLOCK = 256  # weights that share a scale
-LR, DECAY, BETA_1, BETA_2, EPS = 3e-4, 0.1, 0.9, 0.95, 1e-8
+LR, DECAY, BETA_1, BETA_2, EPS = 3e-4, 0.1, 0.9, 0.999, 1e-8
 TINY = 1e-30  # the least scale that is divided by: a block may be all zeros
 STRESS = {
     "NaN": "who trains looks for it before a step, and leaves the step out; a NaN has no code",

@@ -27,14 +27,10 @@ def cost(words, state_weights, state_m, state_v, heads, vocabulary):
     return {"bf16_flops": gpt.flops(words, state_weights, vocabulary), "dram_bytes": gpt.adam_bytes(state_weights)}
 
 
-def library_max_autotune(words, state_weights, state_m, state_v, heads, vocabulary):  # torch.compile at its most
-    return fastest.step(words, state_weights, state_m, state_v, heads, vocabulary)
-
-
 loss_of = torch.compile(gpt.loss_of, dynamic=False, fullgraph=True)
 
 
-def step(words, heads, vocabulary, weights, optimizer):
+def step(loss_of, words, heads, vocabulary, weights, optimizer):
     with torch.autocast(words.device.type, torch.bfloat16):
         loss = loss_of(words, weights, heads, gpt.fused_attention, vocabulary=vocabulary)
     loss.backward()
@@ -43,22 +39,31 @@ def step(words, heads, vocabulary, weights, optimizer):
     return loss.detach()
 
 
-def setup(words, state_weights, state_m, state_v, heads, vocabulary):
-    weights = gpt.leaves(state_weights)
-    kept_words, optimizer = words.clone(memory_format=torch.contiguous_format), gpt.adamw(weights, state_m, state_v, fused=True, capturable=True)
+def capture(loss_of, words, state_weights, state_m, state_v, heads, vocabulary):
+    weights, kept_words = gpt.leaves(state_weights), words.clone(memory_format=torch.contiguous_format)
+    optimizer = gpt.adamw(weights, state_m, state_v, fused=True, capturable=True)
+    arguments = loss_of, kept_words, heads, vocabulary, weights, optimizer
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):  # compiles and loads all kernels: that may not happen during a capture
         for _ in range(2):
-            step(kept_words, heads, vocabulary, weights, optimizer)
+            step(*arguments)
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):  # it takes the gradients' memory for itself
-        loss = step(kept_words, heads, vocabulary, weights, optimizer)
+        loss = step(*arguments)
     return {"kept_words": kept_words, "graph": graph, "loss": loss, "kept": (weights, optimizer)}
+
+
+def setup(words, state_weights, state_m, state_v, heads, vocabulary):
+    return capture(loss_of, words, state_weights, state_m, state_v, heads, vocabulary)
 
 
 def run(words, state_weights, state_m, state_v, heads, vocabulary, kept_words, graph, loss, kept):
     kept_words.copy_(words)  # the graph reads this address, and those of the weights and the moments
     graph.replay()
     return loss
+
+
+def library_max_autotune(words, state_weights, state_m, state_v, heads, vocabulary):  # torch.compile at its most
+    return fastest.step(capture, words, state_weights, state_m, state_v, heads, vocabulary)

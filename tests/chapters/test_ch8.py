@@ -71,4 +71,4 @@ def test_it_trains_as_float64_does(version, chapter, trained, exact):
     assert relative(my_losses, losses) < near[0] * eps
     assert max(map(relative, my_gradients, gradients)) < near[1] * eps
     assert max(map(relative, my_weights, weights)) < near[2] * eps
-    assert losses[-1] < 0.95 * losses[0]  # it learns
+    assert losses[-1] < 0.8 * losses[0]  # it learns
