@@ -21,3 +21,7 @@ def drawn(layers, hidden, vocabulary, tokens, device):  # the arguments of `inpu
     v = [x.square_().add_(gpt.GRADIENT**2) for x in normal(gpt.GRADIENT)]  # a mean of squares
     gradients, m = normal(gpt.GRADIENT), normal(gpt.GRADIENT)
     return {"gradients": gradients, "state_weights": normal(0.02), "state_m": m, "state_v": v}
+
+
+def adamw(weights, state_m, state_v, **how):
+    return gpt.adamw(weights, state_m, state_v, betas=BETAS, **how)

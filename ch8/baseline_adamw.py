@@ -40,7 +40,7 @@ def setup(gradients, state_weights, state_m, state_v):
     weights = gpt.leaves(state_weights)
     return {
         "weights": weights,
-        "optimizer": gpt.adamw(weights, state_m, state_v, betas=adam_states.BETAS, foreach=False),
+        "optimizer": adam_states.adamw(weights, state_m, state_v, foreach=False),
     }
 
 

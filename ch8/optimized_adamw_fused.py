@@ -33,7 +33,7 @@ def inputs(layers=6, hidden=512, vocabulary=50_304, tokens=512, device="cuda"):
 
 def setup(gradients, state_weights, state_m, state_v):
     weights = gpt.leaves(state_weights)
-    return {"weights": weights, "optimizer": gpt.adamw(weights, state_m, state_v, betas=adam_states.BETAS, fused=True)}
+    return {"weights": weights, "optimizer": adam_states.adamw(weights, state_m, state_v, fused=True)}
 
 
 def run(gradients, state_weights, state_m, state_v, weights, optimizer):
