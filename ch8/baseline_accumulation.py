@@ -35,4 +35,4 @@ def run(words, weights, heads):
     weights = gpt.leaves(weights)
     loss = gpt.loss_of(words, weights, heads, gpt.fused_attention)
     loss.backward()
-    return loss.detach(), [w.grad for w in weights]
+    return loss.detach(), gpt.gradients_of(weights)

@@ -7,12 +7,13 @@ torch.compile(mode="max-autotune") would make graphs of its own. As it records t
 import gpt
 import torch
 
-loss_of = torch.compile(gpt.loss_of, mode="max-autotune-no-cudagraphs", dynamic=False, fullgraph=True)
+HOW = {"mode": "max-autotune-no-cudagraphs", "dynamic": False, "fullgraph": True}
+parts = [torch.compile(part, **HOW) for part in (gpt.block, gpt.head_loss)]
 _captured = {}
 
 
 def step(capture, words, state_weights, state_m, state_v, heads, vocabulary):
-    """One step; the loss. `capture`: how a step with a compiled loss becomes a graph.
+    """One step; the loss. `capture`: how a step with compiled parts becomes a graph.
 
     A library has no `setup`: what is captured for one set of addresses is kept until it is called with another.
     """
@@ -21,7 +22,7 @@ def step(capture, words, state_weights, state_m, state_v, heads, vocabulary):
         _captured.clear()  # a graph keeps its memory
         states = [*state_weights, *state_m, *state_v]
         before = [state.clone() for state in states]
-        _captured[address] = capture(loss_of, words, state_weights, state_m, state_v, heads, vocabulary)
+        _captured[address] = capture(parts, words, state_weights, state_m, state_v, heads, vocabulary)
         for state, old in zip(states, before, strict=True):  # a capture takes steps
             state.copy_(old)
     kept = _captured[address]

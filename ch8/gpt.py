@@ -90,6 +90,14 @@ def adamw(weights, state_m, state_v, **how):
     return optimizer
 
 
+def gradients_of(weights):
+    """Without those of the keys' biases: a softmax is the same for each of them, so what is there is rounding."""
+    gradients = [w.grad for w in weights]
+    for i in range(5, len(gradients) - 2, LAYER):  # biases of q, k, v
+        gradients[i] = gradients[i].unflatten(0, (3, -1))[::2]
+    return gradients
+
+
 def norm(x, gain, bias):  # [B, T, H] -> [B, T, H]
     return F.layer_norm(x, x.shape[-1:], gain, bias)
 
@@ -111,13 +119,18 @@ def hidden_of(words, weights, heads, attend, layer=block):
     return norm(x, gain, bias)
 
 
-def loss_of(words, weights, heads, attend, layer=block, vocabulary=None):
-    """The mean cross entropy of each word [B, T + 1] after those before it. Rows from `vocabulary` on are no words."""
-    x = hidden_of(words[:, :-1], weights, heads, attend, layer)
-    logits = F.linear(x, weights[0]).flatten(0, 1)  # [B T, V] or [B T, V']
+def head_loss(x, embedding, targets, vocabulary=None):
+    """The mean cross entropy of words [B T] after x, [B, T, H]. Rows from `vocabulary` on are no words."""
+    logits = F.linear(x, embedding).flatten(0, 1)  # [B T, V] or [B T, V']
     if vocabulary is not None:
         logits = logits.masked_fill(torch.arange(logits.shape[1], device=logits.device) >= vocabulary, -torch.inf)
-    return F.cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), words[:, 1:].flatten())
+    return F.cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), targets)
+
+
+def loss_of(words, weights, heads, attend, layer=block, head=head_loss, vocabulary=None):
+    """The mean cross entropy of each word [B, T + 1] after those before it. `layer`, `head`: these, or what calls them."""
+    x = hidden_of(words[:, :-1], weights, heads, attend, layer)
+    return head(x, weights[0], words[:, 1:].flatten(), vocabulary)
 
 
 def masked_attention(q, k, v):

@@ -41,11 +41,12 @@ def chunk_loss(x, w_head, targets):  # [c, H], [V, H], [c]
 def run(x, w_head, targets):
     wide = torch.promote_types(x.dtype, torch.float32)
     loss, grad_x, grad_w = x.new_zeros((), dtype=wide), torch.empty_like(x), torch.zeros_like(w_head, dtype=wide)
+    in_wide = {"out_dtype": wide} if x.is_cuda and x.dtype != wide else {}  # else cuBLAS may add parts of V in 16 bits
     for t in range(0, len(x), CHUNK):
         part = x[t : t + CHUNK]
         part_loss, grad = chunk_loss(part, w_head, targets[t : t + CHUNK])
         loss += part_loss
-        torch.mm(grad, w_head, out=grad_x[t : t + CHUNK])
+        grad_x[t : t + CHUNK] = torch.mm(grad, w_head, **in_wide).div_(len(x))
         grad_w += grad.mT @ part
         del grad  # before the next chunk's logits
-    return loss / len(x), grad_x.div_(len(x)), grad_w.div_(len(x)).to(w_head.dtype)
+    return loss / len(x), grad_x, grad_w.div_(len(x)).to(w_head.dtype)

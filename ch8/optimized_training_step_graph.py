@@ -27,22 +27,22 @@ def cost(words, state_weights, state_m, state_v, heads, vocabulary):
     return {"bf16_flops": gpt.flops(words, state_weights, vocabulary), "dram_bytes": gpt.adam_bytes(state_weights)}
 
 
-loss_of = torch.compile(gpt.loss_of, dynamic=False, fullgraph=True)
+parts = [torch.compile(part, dynamic=False, fullgraph=True) for part in (gpt.block, gpt.head_loss)]
 
 
-def step(loss_of, words, heads, vocabulary, weights, optimizer):
+def step(parts, words, heads, vocabulary, weights, optimizer):
     with torch.autocast(words.device.type, torch.bfloat16):
-        loss = loss_of(words, weights, heads, gpt.fused_attention, vocabulary=vocabulary)
+        loss = gpt.loss_of(words, weights, heads, gpt.fused_attention, *parts, vocabulary)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     return loss.detach()
 
 
-def capture(loss_of, words, state_weights, state_m, state_v, heads, vocabulary):
-    weights, kept_words = gpt.leaves(state_weights), words.clone(memory_format=torch.contiguous_format)
+def capture(parts, words, state_weights, state_m, state_v, heads, vocabulary):
+    weights, kept_words = gpt.leaves(state_weights), words.clone()
     optimizer = gpt.adamw(weights, state_m, state_v, fused=True, capturable=True)
-    arguments = loss_of, kept_words, heads, vocabulary, weights, optimizer
+    arguments = parts, kept_words, heads, vocabulary, weights, optimizer
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):  # compiles and loads all kernels: that may not happen during a capture
@@ -56,7 +56,7 @@ def capture(loss_of, words, state_weights, state_m, state_v, heads, vocabulary):
 
 
 def setup(words, state_weights, state_m, state_v, heads, vocabulary):
-    return capture(loss_of, words, state_weights, state_m, state_v, heads, vocabulary)
+    return capture(parts, words, state_weights, state_m, state_v, heads, vocabulary)
 
 
 def run(words, state_weights, state_m, state_v, heads, vocabulary, kept_words, graph, loss, kept):

@@ -26,7 +26,7 @@ def cost(words, state_weights, state_m, state_v, heads, vocabulary):
     return {"bf16_flops": gpt.flops(words, state_weights, vocabulary), "dram_bytes": gpt.adam_bytes(state_weights)}
 
 
-loss_of = torch.compile(gpt.loss_of, dynamic=False, fullgraph=True)
+block, head = (torch.compile(part, dynamic=False, fullgraph=True) for part in (gpt.block, gpt.head_loss))
 
 
 def setup(words, state_weights, state_m, state_v, heads, vocabulary):
@@ -36,7 +36,7 @@ def setup(words, state_weights, state_m, state_v, heads, vocabulary):
 
 def run(words, state_weights, state_m, state_v, heads, vocabulary, weights, optimizer):
     with torch.autocast(words.device.type, torch.bfloat16):
-        loss = loss_of(words.contiguous(), weights, heads, gpt.fused_attention, vocabulary=vocabulary)
+        loss = gpt.loss_of(words, weights, heads, gpt.fused_attention, block, head, vocabulary)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)

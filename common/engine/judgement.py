@@ -1,5 +1,6 @@
 """A candidate's answer, and whether it is right; every candidate's answers: a wrong one disqualifies."""
 
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,12 @@ Findings = dict[str, Finding]  # by label
 AT_TIMED: Facts = {"where": Where.TIMED.value}
 
 
+def _graphs() -> int:
+    """The number of graphs that TorchDynamo has compiled in this process."""
+    dynamo: Any = sys.modules.get("torch._dynamo")
+    return int(dynamo.utils.counters["stats"]["unique_graphs"]) if dynamo else 0
+
+
 def fresh_answer(
     stage: Stage,
     candidate: Candidate,
@@ -36,6 +43,8 @@ def fresh_answer(
 
     With filled memory a version that has a `setup` is called twice: the second call finds what the first one left. A
     candidate is disqualified if it changes its inputs, or returns a part of them and the baseline does not.
+
+    Nothing is filled where torch.compile works alone: its code allocates by itself, and would be compiled anew for it.
     """
     arguments = inputs.by_label[candidate.label]
 
@@ -43,13 +52,15 @@ def fresh_answer(
         inputs.prepare(candidate.label)
         if candidate.is_library and candidate.label not in stage.first_s:
             stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
-        begin = now()
-        with condition.hold(candidate.has_kernel) as watch:
+        is_left = candidate.label in stage.compiled and not candidate.has_kernel
+        held, begin, graphs = replace(condition, is_filled=condition.is_filled and not is_left), now(), _graphs()
+        with held.hold(candidate.has_kernel) as watch:
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
             copy = merge_numbers(clone(out))
         stage.first_s.setdefault(candidate.label, now() - begin)
+        stage.compiled |= {candidate.label} if _graphs() > graphs else set()
         stage.grids.setdefault(candidate.label, []).append((watch.programs, watch.lanes))
         change = difference(arguments, {name: call.keywords[name] for name in arguments})
         stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)

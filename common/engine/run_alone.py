@@ -104,8 +104,8 @@ def _save_answer(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
 
 
 def _excerpt(tree: Tree, seed: int) -> dict[str, torch.Tensor]:
-    """Every array, flat and on the CPU; of a large array random pieces, chosen by the seed."""
-    return {path: _pieces(t.reshape(-1), random.Random(seed)).cpu() for path, t in tensors(tree)}
+    """Every array, flat; of a large array random pieces, chosen by the seed."""
+    return {path: _pieces(t.reshape(-1), random.Random(seed)) for path, t in tensors(tree)}
 
 
 def _pieces(flat: torch.Tensor, rng: random.Random) -> torch.Tensor:
