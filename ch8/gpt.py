@@ -128,7 +128,7 @@ def head_loss(x, embedding, targets, vocabulary=None):
 
 
 def loss_of(words, weights, heads, attend, layer=block, head=head_loss, vocabulary=None):
-    """The mean cross entropy of each word [B, T + 1] after those before it. `layer`, `head`: these, or what calls them."""
+    """The mean cross entropy of each word [B, T + 1] after those before it. `layer`, `head`: what computes them."""
     x = hidden_of(words[:, :-1], weights, heads, attend, layer)
     return head(x, weights[0], words[:, 1:].flatten(), vocabulary)
 
