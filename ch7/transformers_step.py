@@ -5,6 +5,7 @@ model turns queries and keys by cosines and sines of its own, which it rounds to
 """
 
 from functools import lru_cache, partial
+from unittest.mock import patch
 
 import model
 import rival
@@ -16,6 +17,7 @@ _captured = {}  # of these addresses
 
 
 @lru_cache(maxsize=1)  # a model keeps the memory of its weights
+@patch.dict("os.environ")  # scikit-learn, which transformers imports if it is there, sets a variable
 def llama(heads, kv_heads, width, layers, context, vocabulary, hidden, inner, device):
     """transformers' model without weights, and a static cache without memory."""
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache, logging
