@@ -1,7 +1,6 @@
 """Chapter 7: machine code of its kernels, and generate.py. (Right answers: test_pairs.py.)"""
 
 import importlib
-import subprocess
 import sys
 
 import pytest
@@ -83,36 +82,45 @@ def test_a_layer_is_52_operations_in_16_bits(name, beside, layers, chapter):
     assert count(chapter(name).run, **chapter("baseline_decode").inputs(**size)).total.launches == 52 * layers + beside
 
 
+@pytest.fixture
+def generate(chapter, monkeypatch, capsys):
+    """generate(*words) -> the exit status of generate.py in this process, what it says, and its errors."""
+    program = chapter("generate")
+    monkeypatch.setattr(program, "use_device", lambda device: None)  # this process keeps its threads
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["generate.py", *words])
+        return program.main(), *capsys.readouterr()
+
+    return call
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--size", "huge"], "no size huge: choose one of default, cpu, large"),
         (["--tokens", "0"], "--tokens: at least 1"),
         (["--plot", "/no/folder/ladder.png", "--device", "cpu"], "ladder.png: cannot be written"),
-        pytest.param(["--device", "cuda:99"], "device cuda:99:", marks=pytest.mark.rest),
-        pytest.param(
-            ["--version", "other", "--device", "cpu"],
-            "there is none; here run baseline, static",
-            marks=pytest.mark.rest,
-        ),
-        pytest.param(["--version", "graph", "--device", "cpu"], "--version graph: needs a GPU", marks=pytest.mark.rest),
-        pytest.param(
-            ["--tokens", "2000", "--device", "cpu"],
-            "--tokens 2000: size cpu has room for 1024",
-            marks=pytest.mark.rest,
+        *(
+            pytest.param(words.split(), said, marks=pytest.mark.rest)  # a child looks at the device first
+            for words, said in {
+                "--device cuda:99": "device cuda:99:",
+                "--version other --device cpu": "there is none; here run baseline, static",
+                "--version graph --device cpu": "--version graph: needs a GPU",
+                "--tokens 2000 --device cpu": "--tokens 2000: size cpu has room for 1024",
+            }.items()
         ),
     ],
 )
-def test_what_cannot_be_decoded_is_one_line(words, said):
-    done = subprocess.run([sys.executable, ROOT / "ch7/generate.py", *words], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1 and said in done.stderr
+def test_what_cannot_be_decoded_is_one_line(words, said, generate):
+    status, out, errors = generate(*words)
+    assert (status, out) == (2, "")
+    assert len(errors.splitlines()) == 1 and said in errors
 
 
-@pytest.mark.rest
-def test_the_least_times_of_five_gpus_follow_from_their_datasheets():
-    words = [sys.executable, ROOT / "ch7/generate.py", "--predict"]
-    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+def test_the_least_times_of_five_gpus_follow_from_their_datasheets(generate):
+    _, out, _ = generate("--predict")
+    lines = out.splitlines()
     assert len(lines) == 6 and lines[0].startswith("a token reads 2.09 GB")
     rates = [float(line.split("TB/s")[0].split()[-1]) for line in lines[1:]]
     times = [float(line.split(" ms")[0].split()[-1]) for line in lines[1:]]
