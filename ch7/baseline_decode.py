@@ -7,7 +7,7 @@ Cost: at the default size (22 layers, 1.1 G parameters, bfloat16, n = 1024)
     weights        2.07 GB read, 0.43 ms: of W [N, K] each element meets one of x, so nothing is used twice
     history        2 * 22 * 4 heads * 64 channels * 2 bytes = 22.5 KB a position, 23 MB in all: read at least once
     torch.cat      reads and writes it, then attention reads it again
-    operations     52 a layer, and 10: 1154 a token. At 5 us of Python and framework for each, 6 ms
+    operations     52 a layer, and 10: 1154 a token. If Python and framework need 5 us for each, 6 ms
 
 By its datasheet, 4.8 TB/s, an H200 reads both, 2.09 GB, in 0.44 ms. (`model.py` is the model. Its `step` is the same in
 all versions.)

@@ -5,7 +5,7 @@ this machine reads memory. Weights are drawn from a seed, and the choice is gree
 it takes is as with trained weights.
 
 --check decodes 64 given tokens with each version: probabilities and choices must be those of the baseline.
---predict needs no GPU: the least time of a token on five GPUs, from their datasheets.
+--predict needs no GPU: the least time of a token on five GPUs, from their datasheets, and beside it what is recorded.
 """
 
 import signal
@@ -23,10 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 from common import program
 from common.machine.device import datasheet, default_device, free_bytes, use_device
 from common.machine.survey import survey_apart
-from common.pairs.pair import discover
+from common.pairs.pair import class_of, discover, short
 from common.pairs.user_error import UserError
 from common.program import Parser, UsageError, device_name, picture_path
 from common.record.files import check_writable
+from common.record.store import chapter_records, current_filter
+from common.show.summary import best_row
 
 FOLDER = Path(__file__).resolve().parent
 GPUS = (
@@ -70,7 +72,7 @@ def run() -> int:
 
     torch.manual_seed(SEED)
     if args.predict:
-        return predict(shapes(pair, size))
+        return predict(pair, size)
     survey_apart(device, with_limits=False)  # raises DeviceError where there is no such device
     use_device(device)  # with the threads that the harness uses: on a CPU all cores but one
     try:
@@ -194,16 +196,28 @@ def check(decoders, inputs):
     return int(failed)
 
 
-def predict(inputs):
-    """Print the least time of a token on each GPU of GPUS."""
+def predict(pair, size):
+    """Print the least time of a token on each GPU of GPUS, and what is recorded there. Raises RecordError."""
     import model
 
-    count = model.cost(**inputs)["dram_read_bytes"]
+    count, recorded = model.cost(**shapes(pair, size))["dram_read_bytes"], fastest_recorded(pair, size)
     print(f"a token reads {count / 1e9:.3g} GB: the least time by each datasheet's bandwidth")
     for name in GPUS:
         rate = datasheet(name)[0]["dram_bytes"]
-        print(f"    {name:26} {rate / 1e12:5.2f} TB/s  {count / rate * 1e3:7.3f} ms  {rate / count:8.0f} tokens/s")
+        print(f"    {name:26} {rate / 1e12:5.2f} TB/s  {count / rate * 1e3:7.3f} ms  {rate / count:8.0f} tokens/s"
+              f"{recorded.get(name, '')}")  # fmt: skip
     return 0
+
+
+def fastest_recorded(pair, size):
+    """GPU -> the tokens a second of its fastest version, where this size is recorded of the present code."""
+    is_current, texts = current_filter([pair]), {}
+    for _, record in chapter_records(FOLDER.name, class_of(size)):
+        for result in filter(is_current, record.pairs):
+            if result.size == size and (row := best_row(result)):
+                rate = 1 / result.arms[row.variant].median_s
+                texts[record.environment["device"]["name"]] = f", recorded {rate:.0f} ({short(row.variant)})"
+    return texts
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Decode one token by one CUDA graph: 1158 kernels are launched by one call, so the host is never waited for.
+"""Decode one token by one CUDA graph: 1158 operations are launched by one call, so the host is never waited for.
 
-Problem: `optimized_decode_static.py` launches 1158 kernels from Python for 2.09 GB that take 0.44 ms to read.
+Problem: `optimized_decode_static.py` launches 1158 operations from Python for 2.09 GB that take 0.44 ms to read.
 Idea: nothing in the step depends on a value that the host knows: the cache's address, its size and the grids are the
 same for each token. So `setup` captures the step once. For each token two integers are copied, and the graph replays.
 
@@ -8,7 +8,7 @@ Cost: the kernels are those of `optimized_decode_static.py`, with the same bytes
 a layer passes on is written to L2 and read again, and each kernel waits for all programs of the one before.
 (`torch.compile(mode="reduce-overhead")` makes such graphs itself, but not of a function that writes to its inputs, as
 to a cache: then it launches as before, and says so only in its log.)
-Predict: 2.09 GB take 0.44 ms. Assume that memory idles 2 us at the end of each kernel. With 1158, what is the least?
+Predict: 2.09 GB take 0.44 ms. Assume that memory idles 2 us at the end of each operation. With 1158, what is the least?
 """
 
 import model

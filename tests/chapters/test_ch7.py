@@ -2,11 +2,16 @@
 
 import importlib
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from common.pairs.pair import ROOT, discover
+from common.pairs.source import source_hash
+from common.record.outcome import Verdict
+from common.record.result import PairResult, Record, Row
 from common.traffic import count
 from common.xray.occupancy import ARCHITECTURES
 from common.xray.picture import xray
@@ -125,6 +130,22 @@ def test_the_least_times_of_five_gpus_follow_from_their_datasheets(generate):
     rates = [float(line.split("TB/s")[0].split()[-1]) for line in lines[1:]]
     times = [float(line.split(" ms")[0].split()[-1]) for line in lines[1:]]
     assert [rate * ms for rate, ms in zip(rates, times, strict=True)] == pytest.approx([2.09] * 5, rel=5e-3)
+    recorded = [line.partition("recorded ")[2].split(" ")[0] for line in lines[1:]]
+    assert all(float(rate) < 1e3 / ms for rate, ms in zip(recorded, times, strict=True) if rate)
+
+
+def test_beside_a_prediction_stands_the_fastest_recorded_version_of_the_present_code(chapter, monkeypatch):
+    generate, (pair,) = chapter("generate"), discover(ROOT / "ch7", "decode")
+    arms = {label: SimpleNamespace(median_s=s) for label, s in [("optimized/a", 0.002), ("optimized/b", 0.001)]}
+    rows = [Row(label, "baseline", Verdict.FASTER, ratio=0.004 / arm.median_s) for label, arm in arms.items()]
+    result = PairResult("ch7", "decode", "default", {}, source_hash(pair), rows, arms=arms)
+    records = [
+        ("", Record({"device": {"name": name}}, {}, [replace(result, source_hash=code)]))
+        for name, code in [("one", result.source_hash), ("other", "changed since")]
+    ]
+    monkeypatch.setattr(generate, "chapter_records", lambda *_: records)
+    assert generate.fastest_recorded(pair, "default") == {"one": ", recorded 1000 (b)"}
+    assert not generate.fastest_recorded(pair, "large")
 
 
 def test_transformers_gives_the_same_logits_and_writes_the_same_rows(chapter):
