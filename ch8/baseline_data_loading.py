@@ -20,7 +20,7 @@ SIZES = {
     "check": {"samples": 13, "batch": 3, "side": 41, "crop": 33, "answer_s": 0.0, "hidden": 24},
     "check/one": {"samples": 1, "batch": 2, "side": 16, "crop": 16, "answer_s": 0.0, "hidden": 7},
     "default": {},
-    "cpu": {"samples": 40, "batch": 8, "side": 64, "crop": 48, "answer_s": 6e-3, "hidden": 16},
+    "cpu": {"samples": 24, "batch": 8, "side": 64, "crop": 48, "answer_s": 6e-3, "hidden": 16},
 }
 CLOCK = "wall"  # processes of the host are the lesson
 STRUCTURE = {

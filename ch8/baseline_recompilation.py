@@ -23,7 +23,7 @@ SIZES = {
     "check": {"lengths": 3, "longest": 127, "columns": 33},
     "check/limit": {"lengths": 11, "longest": 65, "columns": 7},
     "default": {},
-    "cpu": {"lengths": 16, "longest": 4096, "columns": 16},
+    "cpu": {"lengths": 10, "longest": 4096, "columns": 16},
 }
 CLOCK = "wall"  # issuing operations one by one is a part of the lesson
 TOO_FEW = 2  # rows: a length of 1 is a constant, also where lengths are symbols

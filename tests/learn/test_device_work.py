@@ -1,5 +1,6 @@
 """What a program of torch's operations asks of host, device and memory: counted exactly, and told by its effect."""
 
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -26,8 +27,10 @@ def run(host, w):
 
 @pytest.fixture
 def path(tmp_path):
+    numbers = count()
+
     def of(line, name="program"):
-        file = tmp_path / f"{name}.py"
+        file = tmp_path / f"{name}_{next(numbers)}.py"  # Python takes a text of equal length and second for the old one
         file.write_text(PROGRAM.format(line=line), encoding="utf-8")
         return file
 
