@@ -401,7 +401,7 @@ def test_a_minute_of_calibration(tmp_path, monkeypatch, capsys):
     gets no ratio, and every spin is as long as it is.
     """
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
-    status = main(["calibrate", "--device", "cpu", "--runs", "5", "--record"])
+    status = main(["calibrate", "--device", "cpu", "--runs", "3", "--record"])
     out = capsys.readouterr().out
     with capsys.disabled():
         print(f"\n{out}")
@@ -412,7 +412,7 @@ def test_a_minute_of_calibration(tmp_path, monkeypatch, capsys):
     assert all(f" {check.check} " in out for check in found.checks)
     passed = sum(check.passed for check in found.checks)
     assert re.search(rf"^{passed} of {len(found.checks)} checks passed$", out, re.MULTILINE)
-    assert [[run.seed for run in runs] for runs in found.runs.values()] == [list(range(5)), [0], [0]]
+    assert [[run.seed for run in runs] for runs in found.runs.values()] == [list(range(3)), [0], [0]]
     said = [said for runs in found.runs.values() for run in runs for said in run.said.values()]
     assert all(said.low <= said.ratio <= said.high for said in said)
     assert (len(found.copies), len(found.nothing)) == (4, 2)
