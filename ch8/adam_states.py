@@ -3,7 +3,7 @@
 import gpt
 import torch
 
-BETAS = (0.9, 0.95)  # in float32, as torch's fused kernel takes it on a GPU, 1 - 0.999 is 1.3e-5 too small
+BETAS = (0.9, 0.95)  # in float32, as torch's fused kernel takes it on a GPU, 1 - 0.999 is 1.3e-5 of it too small
 
 
 def drawn(layers, hidden, vocabulary, tokens, device):  # the arguments of `inputs`

@@ -10,6 +10,7 @@ launch for each operation and tensor. Each reads its numbers from memory and wri
     v += (1 - beta_2) g g          2 + 1                      w -= lr m / s            3 + 1
 
 A layer has 12 tensors. Eight of them are gains and biases of some KiB: most launches have hardly anything to do.
+beta_1 is 0.9, and beta_2 is 0.95 (`adam_states.py` says why).
 Cost: 20 floats a weight, 3.6 GB for 45 million weights. The least are 7: read w, g, m, v, write all but g.
 Predict: a launch takes the host 5 us, and memory moves 4 TB/s. Which of the two limits this loop? Then how many times
 as fast is `optimized_adamw_foreach.py`, which moves as many bytes in some 30 launches?

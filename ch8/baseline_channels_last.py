@@ -7,9 +7,10 @@ In NCHW, torch's default, those of a pixel lie H W = 784 elements apart:
     NHWC   [pixel 0: channels 0 1 2 ...] [pixel 1: channels 0 1 2 ...] ...
 
 So a library copies into its own order before a product, and back after it (cuDNN: `nchwToNhwcKernel`).
-Cost: an array of activations is 51 MB. If each product turns what it gets and gives, a layer turns 5: x and y forward;
-x, the gradient of y and that of x backward. In 4 layers that are 20 * 2 * 51 MB = 2 GB, beside 11 products of 118
-GFLOP.
+Numbers are bfloat16 on a GPU, and float32 on a CPU, where bfloat16 is slow.
+Cost: an array of activations is 51 MB in bfloat16. If each product turns what it gets and gives, a layer turns 5: x and
+y forward; x, the gradient of y and that of x backward. In 4 layers that are 20 * 2 * 51 MB = 2 GB, beside 11 products
+of 118 GFLOP.
 Predict: `optimized_channels_last.py` has all of them in NHWC from the start. How many times as fast is it at 4 TB/s and
 600 TFLOP/s, and how many times at 1 TB/s and 100 TFLOP/s?
 """

@@ -12,7 +12,7 @@ not accurate:
 
 Cost: 6 T H V FLOPs in three products, and 42 bytes of traffic per logit. At the gradient of log_softmax three arrays
 in float32 exist: 12 T V bytes.
-Predict: `optimized_head_loss_chunked.py` has the logits of 1024 tokens at a time, each in 16 bits and once in float32,
+Predict: `optimized_head_loss_chunked.py` has the logits of 1024 tokens at a time, each in 16 bits and twice in float32,
 and the gradient of w_head in float32. How many times less memory does it need?
 """
 

@@ -8,7 +8,7 @@ Cost: at the default size (4 sequences of 512 tokens, 6 layers of 512 channels, 
     logits         2048 x 50,257, 412 MB in float32; the loss and its gradient read and write them several times
     attention      a matrix of 512 x 512 for each of 32 heads is 34 MB: about ten are written and read in each layer
     AdamW          8 operations for each of 76 tensors; the least is 7 x 180 MB: weights, gradients, two moments
-    launches       about 900
+    launches       about 900, each issued by the host from Python: 5 us, or several times as much
 
 By its datasheet an H200 makes 67 TFLOP/s in float32 and 989 in bfloat16, and its memory moves 4.8 TB/s.
 Predict: which of these lines takes the longest? And at `large`, GPT-2 itself with 16,384 tokens and 13 TFLOP a step?

@@ -1,7 +1,7 @@
-"""The most that torch offers: torch.compile that tries many kernels for each product, its step in one CUDA graph.
+"""The most that torch offers: a layer and the head compiled by trying many kernels, the whole step in one CUDA graph.
 
-torch.compile(mode="max-autotune") would make graphs of its own. As it records them it frees cuBLAS's workspace
-(`clear_cublas_manager`), in which every other graph of the process still computes.
+The graph is captured here. torch.compile(mode="max-autotune") would make graphs of its own. As it records them it frees
+cuBLAS's workspace (`clear_cublas_manager`), in which every other graph of the process still computes.
 """
 
 import gpt

@@ -10,8 +10,9 @@ the next part begins:
 Two mistakes are easy to make. `loss_of` is the mean of a part: without a weight, the sum is 4 times the
 gradient. And parts may be unequal, as the last one of a data set: a part counts with its share of the sequences, not
 with 1 / parts. (Where sequences are padded, with its share of the tokens that count.)
-Cost: as many FLOPs, in 4 times the launches, each with a quarter of the work. Weights are read for each part, and three
-times a gradient is added: 2 * 80 MiB are read, 80 written.
+Cost: as many FLOPs, in 4 times the launches, each with a quarter of the work: if the host takes longer for a part's
+launches than the GPU for its kernels, the GPU waits. Weights are read for each part, and three times a gradient is
+added: 2 * 80 MiB are read, 80 written.
 Predict: with sequences of 64 tokens instead of 512, a part is 256 tokens. Which of these costs shows first?
 """
 

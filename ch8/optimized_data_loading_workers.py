@@ -9,8 +9,8 @@ Idea: `num_workers=2` starts two processes. Each has every second batch, and is 
     this process                 | issue 1, 2    | issue 3, 4    | issue 5, 6
 
 Cost: the same work in two more processes, and a batch in half of the time, 32 ms, until the step or the cores are the
-limit. The processes start and end in each call: some tens of ms, for which the first batch waits, too. In training they
-do so once an epoch, or, with `persistent_workers=True`, once.
+limit. The processes start and end in each call: tens of ms or more, for which the first batch waits, too. In training
+they do so once an epoch, or, with `persistent_workers=True`, once.
 Predict: how many workers does it take until a step of 2 ms no longer waits?
 """
 

@@ -9,7 +9,7 @@ Idea: `torch.where` chooses on the GPU. No value leaves it, and `fullgraph=True`
 Cost: the same bytes: m and v are read for the norm, then m, v and w for the update, which computes the step again. Both
 ways of the `if` are computed, here a division that memory hides. Where one way is a large product, an `if` may be worth
 its wait.
-Predict: up to which size of a tensor does the GPU wait for the host even so, if a launch of the graph takes 40 us?
+Predict: up to which size of a tensor does the GPU wait for the host even so, if a call of the graph takes it 40 us?
 """
 
 import graphs

@@ -1,4 +1,4 @@
-"""A training step with the model compiled: norms, GELU, residuals and the loss become a few kernels between products.
+"""A training step with layers and head compiled: norms, GELU, residuals, loss become a few kernels between products.
 
 Problem: between two products stand operations that read and write all activations: a bias, a GELU, a residual, a
 norm, a conversion. Eager mode makes each of them a pass over memory, and a launch.

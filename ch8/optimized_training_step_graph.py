@@ -3,8 +3,8 @@
 Problem: a compiled step still has some hundred launches, and Python between them. With few tokens a step the GPU
 waits.
 Idea: `setup` captures forward, backward and optimizer once. A step copies its words, and replays.
-Cost: the same kernels. What is saved is the host's time, a few milliseconds a step. A captured step has fixed shapes
-and addresses, keeps its memory, and may not ask for a value (`.item()`, a test of the loss).
+Cost: the same kernels. What is saved is the host's time for launches and Python. A captured step has fixed shapes and
+addresses, keeps its memory, and may not ask for a value (`.item()`, a test of the loss).
 Predict: at `large` the GPU is busy for longer than the host. What is gained there? And at `small/1`, one sequence of
 1024 tokens?
 """
