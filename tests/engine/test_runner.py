@@ -280,6 +280,26 @@ def swept(run):
     return of
 
 
+NOTED = """
+from pathlib import Path
+
+def noted(graph, inputs):
+    with Path(__file__).with_name("graphs").open("a") as file:
+        file.write("x")
+    return graph.forward
+
+double = torch.compile(lambda x: 2 * x, backend=noted, dynamic=False)
+"""
+
+
+def test_what_torch_compiles_is_compiled_once_a_size(tmp_path):
+    """Also where uninitialized memory is filled: for this mode of torch it would compile all again."""
+    pair = one_pair(tmp_path, version("return double(x.contiguous()) + w_shift", extra=NOTED))
+    (result,) = run_pairs([pair], check_only=True).pairs
+    assert result.rows[0].verdict == "verified"
+    assert (tmp_path / "graphs").read_text() == "x" * len(pair.check_sizes)
+
+
 def test_what_is_not_timed_is_checked_once_a_sweep(swept):
     rows, judged = swept(check_only=True)
     assert [row.verdict for row in rows] == ["verified"] * 3
