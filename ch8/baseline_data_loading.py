@@ -6,7 +6,7 @@ Problem: a sample is a compressed picture of 192 KiB. A store answers after 1 ms
     this process   fetch 32 | issue | fetch 32 | issue | fetch 32 ...
     GPU                       step             | step  |
 
-Cost: 32 * 2 = 64 ms a batch. A step has 89 GFLOP, 2 ms at 40 TFLOP/s. (On a CPU the store answers after 6 ms here:
+Cost: 32 * 2 = 64 ms a batch. A step has 89 GFLOP, 2 ms at 40 TFLOP/s. (On a CPU the store answers after 12 ms here:
 workers that unpack take cores from the step, workers that wait do not.)
 Predict: `optimized_data_loading_workers.py` has two processes that fetch, while the GPU computes. How many times as
 fast can a call be at most?
@@ -20,7 +20,7 @@ SIZES = {
     "check": {"samples": 13, "batch": 3, "side": 41, "crop": 33, "answer_s": 0.0, "hidden": 24},
     "check/one": {"samples": 1, "batch": 2, "side": 16, "crop": 16, "answer_s": 0.0, "hidden": 7},
     "default": {},
-    "cpu": {"samples": 24, "batch": 8, "side": 64, "crop": 48, "answer_s": 6e-3, "hidden": 16},
+    "cpu": {"samples": 16, "batch": 4, "side": 64, "crop": 48, "answer_s": 12e-3, "hidden": 16},
 }
 CLOCK = "wall"  # processes of the host are the lesson
 STRUCTURE = {
