@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check --no-compile
-# Of ten thousand files in the packages those that everything imports, also where Python is told to write none
+# of ten thousand files in the packages only what everything imports, also where Python is told to write none
 COMPILE := PYTHONDONTWRITEBYTECODE= $(PY) -c "import torch._dynamo, rich.progress, matplotlib.pyplot, ipykernel.kernelapp"
 CHAPTERS := $(sort $(wildcard ch[0-9]))
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
@@ -79,7 +79,7 @@ readme: .venv/.ready ## write the tables of the READMEs and of recorded/ anew fr
 	@echo "installing requirements.txt into .venv: this takes minutes"
 	@if [ -e .venv/.unfinished ]; then rm -rf .venv; fi
 	@if [ ! -e .venv ]; then mkdir .venv && touch .venv/.unfinished && "$(PYTHON)" -m venv .venv; fi
-	@$(PIP) -r $< && rm -f .venv/.unfinished && touch $@ && $(COMPILE)
+	@$(PIP) -r $< && $(COMPILE) && rm -f .venv/.unfinished && touch $@
 
 .venv/.tested: pyproject.toml .venv/.ready
 	@force=$$([ ! -e .venv/.adding ] || echo --force-reinstall); touch .venv/.adding; \

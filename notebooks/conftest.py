@@ -29,7 +29,7 @@ def pytest_configure(config):
     answers: "Kernel didn't respond in 60 seconds".
     """
     os.environ["SPEED_OF_LIGHT_FORECASTER"] = "naive"  # nobody answers here
-    folder = tempfile.TemporaryDirectory(prefix="kernels-")
+    folder = tempfile.TemporaryDirectory(prefix="kernels-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
     startup = Path(folder.name, "profile_default/startup")
     startup.mkdir(parents=True)

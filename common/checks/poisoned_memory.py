@@ -13,6 +13,7 @@ import torch
 
 from common.checks.kernel_memory import UNLIMITED, watched
 
+NO_COMPILING = "fail_on_recompile"  # a stance of torch.compile: also a first compilation is an error
 FEW_SMS = 3  # odd, and fewer than the rows or tiles of most check sizes
 
 
@@ -34,6 +35,11 @@ def filled_memory() -> Iterator[None]:
             cupy.cuda.set_allocator(allocate_nan)
             afterwards.callback(cupy.cuda.set_allocator, allocator)
         yield
+
+
+def would_compile(error: Exception) -> bool:
+    """Whether torch.compile had to compile for filled memory: it takes this mode of torch for other code."""
+    return isinstance(error, RuntimeError) and NO_COMPILING in str(error)
 
 
 @contextmanager
@@ -82,6 +88,8 @@ class Condition:
             stack.enter_context(few_programs(has_kernel and self.has_few_programs))
             if self.is_filled:
                 stack.enter_context(filled_memory())
+                if "torch._dynamo" in sys.modules and not has_kernel:
+                    stack.enter_context(torch.compiler.set_stance(NO_COMPILING))
             yield stack.enter_context(watched(self.order, self.undefined, self.races, self.most_programs))
 
     @property

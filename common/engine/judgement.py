@@ -1,6 +1,5 @@
 """A candidate's answer, and whether it is right; every candidate's answers: a wrong one disqualifies."""
 
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from common.checks.arrays import Tree, clone, difference, merge_numbers, tensors
 from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
 from common.checks.compare_to_reference import blind_spot, compare_forms
 from common.checks.kernel_memory import BadAccess, Waits, cause_of
-from common.checks.poisoned_memory import FEW, FILLED, USUAL, Condition
+from common.checks.poisoned_memory import FEW, FILLED, USUAL, Condition, would_compile
 from common.engine.candidates import Candidate, reference_answer, reference_rows
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.reference import Answer, Reference, leading_rows
@@ -23,12 +22,6 @@ from common.record.outcome import Cause, Finding, Where
 Facts = dict[str, Any]
 Findings = dict[str, Finding]  # by label
 AT_TIMED: Facts = {"where": Where.TIMED.value}
-
-
-def _graphs() -> int:
-    """The number of graphs that TorchDynamo has compiled in this process."""
-    dynamo: Any = sys.modules.get("torch._dynamo")
-    return int(dynamo.utils.counters["stats"]["unique_graphs"]) if dynamo else 0
 
 
 def fresh_answer(
@@ -44,28 +37,27 @@ def fresh_answer(
     With filled memory a version that has a `setup` is called twice: the second call finds what the first one left. A
     candidate is disqualified if it changes its inputs, or returns a part of them and the baseline does not.
 
-    Nothing is filled where torch.compile works alone: its code allocates by itself, and would be compiled anew for it.
+    Nothing is filled where torch.compile would compile anew for it: what it compiles allocates by itself.
     """
     arguments = inputs.by_label[candidate.label]
 
-    def action(condition: Condition) -> Answer:
+    def action(held: Condition) -> Answer:
         inputs.prepare(candidate.label)
         if candidate.is_library and candidate.label not in stage.first_s:
             stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
-        is_left = candidate.label in stage.compiled and not candidate.has_kernel
-        held, begin, graphs = replace(condition, is_filled=condition.is_filled and not is_left), now(), _graphs()
+        begin = now()
         with held.hold(candidate.has_kernel) as watch:
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
             copy = merge_numbers(clone(out))
         stage.first_s.setdefault(candidate.label, now() - begin)
-        stage.compiled |= {candidate.label} if _graphs() > graphs else set()
         stage.grids.setdefault(candidate.label, []).append((watch.programs, watch.lanes))
         change = difference(arguments, {name: call.keywords[name] for name in arguments})
         stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)
         same_layout = candidate.label in inputs.shared_labels
         answer = Answer.from_call(out, copy, arguments, same_layout, stage.candidates[0].has_gradients)
+        answer = replace(answer, is_filled=held.is_filled)
         guards.poison_answer(out, arguments)
         if condition.is_filled and candidate.setup:
             inputs.prepare(candidate.label)
@@ -77,12 +69,9 @@ def fresh_answer(
     def action_in_some_order() -> Answer | None:
         try:
             return action(condition)
-        except Exception as error:
-            if condition.may_refuse and not cause_of(error, BadAccess):
-                return None
-            if not (condition.order and cause_of(error, Waits)):
-                raise
-            return action(condition.in_order)  # it waits for programs before it, which a GPU starts first
+        except Exception as error:  # noqa: BLE001 (raised again there)
+            again = _after_error(error, condition)
+            return action(again) if again else None
 
     answer: Answer | None = stage.attempt(candidate.label, action_in_some_order)
     if violation := inputs.violation():
@@ -91,6 +80,17 @@ def fresh_answer(
     if answer:
         stage.disqualify(candidate.label, _unfinished_work(answer, base or answer, candidate.is_library))
     return answer
+
+
+def _after_error(error: Exception, condition: Condition) -> Condition | None:
+    """In which condition a call that raised is made again; None if this error says nothing. Else raises it."""
+    if condition.is_filled and would_compile(error):
+        return replace(condition, is_filled=False)
+    if condition.may_refuse and not cause_of(error, BadAccess):
+        return None
+    if condition.order and cause_of(error, Waits):
+        return condition.in_order  # it waits for programs before it, which a GPU starts first
+    raise error
 
 
 def _unfinished_work(answer: Answer, base: Answer, is_library: bool) -> Finding | None:
@@ -137,11 +137,10 @@ def judge_all(
         near = rounding_neighbours(stage, inputs, other, lambda: base.tree)
         reference = Reference(expected, rows, base, inputs.base, near)
         for condition in conditions:
-            facts = {**where, "filled": True} if condition.is_filled else where
             for candidate in stage.candidates_to_judge(libraries):
                 is_called = candidate.label == "baseline" and condition is conditions[0]
                 answer = base if is_called else fresh_answer(stage, candidate, inputs, other, base, condition)
-                judge_answer(stage, candidate, answer, reference, facts)
+                judge_answer(stage, candidate, answer, reference, where)
         return blind_spots(stage, reference, inputs, other, libraries), base.tree
 
 
@@ -177,8 +176,8 @@ def _stale_answer(stage: Stage, base: Tree, inputs: InputSet, other: InputSet) -
 def judge_answer(stage: Stage, candidate: Candidate, answer: Answer | None, reference: Reference, where: Facts) -> None:
     """Disqualify a candidate whose answer is wrong. `where`: facts of it (outcome.Where)."""
     if answer and candidate.label not in stage.disqualified:
-        problem = reference.mismatch(candidate, answer)
-        stage.disqualify(candidate.label, problem and problem.with_facts(**where))
+        problem, filled = reference.mismatch(candidate, answer), {"filled": True} if answer.is_filled else {}
+        stage.disqualify(candidate.label, problem and problem.with_facts(**where, **filled))
 
 
 def judge_timed(
@@ -201,7 +200,7 @@ def judge_timed(
         for candidate in stage.candidates_to_judge(libraries=False):  # not libraries: torch.compile would compile again
             answer = fresh_answer(stage, candidate, inputs, other, condition=FILLED)
             answer = answer and replace(answer, grads={})
-            judge_answer(stage, candidate, answer, reference, {**AT_TIMED, "filled": True})
+            judge_answer(stage, candidate, answer, reference, AT_TIMED)
         labels = [candidate.label for candidate in stage.candidates_to_judge() if not candidate.answer_differs]
         return {
             label: reference_errors(leading_rows(answers[label], rows), expected)

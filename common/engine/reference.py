@@ -18,7 +18,8 @@ class Answer:
     """A private copy of what a call returned, with its other properties that are compared.
 
     `returned_input`: the input whose memory it shares. `layout`: laziness and memory order of each array, by path.
-    `same_layout`: whether the inputs had the baseline's memory layout.
+    `same_layout`: whether the inputs had the baseline's memory layout. `is_filled`: whether uninitialized memory held
+    NaN.
     """
 
     tree: Tree
@@ -27,6 +28,7 @@ class Answer:
     requires_grad: bool = False
     layout: dict[str, tuple[str, str]] = field(default_factory=dict)
     same_layout: bool = True
+    is_filled: bool = False
 
     @classmethod
     def from_call(

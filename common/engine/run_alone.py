@@ -123,10 +123,10 @@ def _places(numel: int, rng: random.Random) -> list[slice]:
 def _restore_all(
     excerpts: dict[str, torch.Tensor], arrays: dict[str, torch.Tensor], seed: int
 ) -> dict[str, torch.Tensor]:
-    """Copies of arrays in which the places of their excerpts have these values, in the excerpts' types; by path."""
+    """Copies of arrays in which the places of their excerpts have these values, as the excerpts are; by path."""
     copies = {}
     for path, excerpt in excerpts.items():
-        copies[path] = arrays[path].to(excerpt.dtype, copy=True).contiguous()
+        copies[path] = arrays[path].to(excerpt.device, excerpt.dtype, copy=True).contiguous()
         flat, places = copies[path].view(-1), _places(arrays[path].numel(), random.Random(seed))
         for place, values in zip(places, excerpt.view(len(places), -1), strict=True):
             flat[place] = values

@@ -93,7 +93,7 @@ class Bench:
 
     `guards`: of this process, as it was before any version was loaded. `outcomes`: why a candidate is out, by label.
     `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call.
-    `shared_labels`: by size, the labels whose inputs are the baseline's. `compiled`: labels that call torch.compile.
+    `shared_labels`: by size, the labels whose inputs are the baseline's.
     """
 
     job: Job
@@ -104,7 +104,6 @@ class Bench:
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
     first_s: Mapping[str, float] = field(default_factory=dict)
-    compiled: frozenset[str] = frozenset()
     shared_labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -141,7 +140,6 @@ class Stage:
         self.candidates, self.rng = bench.candidates, random.Random(bench.job.seed if seed is None else seed)
         self.disqualified, self.seeds = {**bench.outcomes}, [*bench.seeds]
         self.first_s, self._shared_labels = {**bench.first_s}, {**bench.shared_labels}
-        self.compiled = {*bench.compiled}
         self.grids: dict[str, list[tuple[int, int]]] = {}
         self._global_state, self._leaks = bench.guards
         self._complaints: dict[str, Outcome] = {}  # of this rank, until all agree on them
@@ -156,7 +154,7 @@ class Stage:
         """What this stage leaves to the next."""
         return replace(
             self._bench, candidates=self.candidates, outcomes=self.disqualified, seeds=tuple(self.seeds),
-            first_s=self.first_s, shared_labels=self._shared_labels, compiled=frozenset(self.compiled),
+            first_s=self.first_s, shared_labels=self._shared_labels,
         )  # fmt: skip
 
     @property

@@ -92,6 +92,7 @@ def generate(chapter, monkeypatch, capsys):
     """generate(*words) -> the exit status of generate.py in this process, what it says, and its errors."""
     program = chapter("generate")
     monkeypatch.setattr(program, "use_device", lambda device: None)  # this process keeps its threads
+    monkeypatch.setattr(sys, "path", [*sys.path])  # the program adds its folder
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["generate.py", *words])

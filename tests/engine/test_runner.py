@@ -283,21 +283,28 @@ def swept(run):
 NOTED = """
 from pathlib import Path
 
+import torch
+
 def noted(graph, inputs):
     with Path(__file__).with_name("graphs").open("a") as file:
         file.write("x")
     return graph.forward
 
-double = torch.compile(lambda x: 2 * x, backend=noted, dynamic=False)
+def twice(x):
+    return 2 * x
 """
+COMPILED = "from noted import noted, twice\ndouble = torch.compile(twice, backend=noted, dynamic=False)"
 
 
 def test_what_torch_compiles_is_compiled_once_a_size(tmp_path):
     """Also where uninitialized memory is filled: for this mode of torch it would compile all again."""
-    pair = one_pair(tmp_path, version("return double(x.contiguous()) + w_shift", extra=NOTED))
+    (tmp_path / "noted.py").write_text(NOTED)
+    code = version("return double(x.contiguous()) + w_shift", extra=COMPILED)
+    write_pair(tmp_path, "double", {"": code, "again": code.replace("+ w_shift", "+ 1 * w_shift")})
+    (pair,) = discover(tmp_path, "double")
     (result,) = run_pairs([pair], check_only=True).pairs
-    assert result.rows[0].verdict == "verified"
-    assert (tmp_path / "graphs").read_text() == "x" * len(pair.check_sizes)
+    assert [row.verdict for row in result.rows] == ["verified"] * 2
+    assert (tmp_path / "graphs").read_text() == "x" * len(pair.versions[1:]) * len(pair.check_sizes)
 
 
 def test_what_is_not_timed_is_checked_once_a_sweep(swept):

@@ -32,7 +32,7 @@ PARTS = {
     "machine.clock": {  # bound first
         "DeviceClock", "GroupClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize",
     },
-    "checks.poisoned_memory": {"Condition", "FEW", "FILLED", "STRESS", "USUAL"},
+    "checks.poisoned_memory": {"Condition", "FEW", "FILLED", "STRESS", "USUAL", "would_compile"},
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "read_only_inputs"},
     "engine.judgement": {"blind_spots", "expected_answer", "fresh_answer", "judge_answer"},
