@@ -4,6 +4,7 @@ import itertools
 import os
 import sys
 import tempfile
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,22 +25,24 @@ def pytest_configure(config):
     """In its start a kernel is told to measure as tests do: that the cells run is what is tested, not times.
 
     Over TCP, Jupyter picks five free ports and lets go of them, and the kernel takes them some time later.
-
     If another process was quicker (https://github.com/jupyter/jupyter_client/issues/487), the kernel lives on and never
-    answers: "Kernel didn't respond in 60 seconds".
+    answers: "Kernel didn't respond in 60 seconds". ZeroMQ has files instead, but not on Windows.
     """
-    os.environ["SPEED_OF_LIGHT_FORECASTER"] = "naive"  # nobody answers here
     folder = tempfile.TemporaryDirectory(prefix="kernels-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
     startup = Path(folder.name, "profile_default/startup")
     startup.mkdir(parents=True)
     (startup / "quickly.py").write_text(QUICKLY, encoding="utf-8")
-    os.environ["IPYTHONDIR"] = folder.name
-    if sys.platform == "win32":  # ZeroMQ has no such files there
-        return
-    manager, numbers = nbval.kernel.KernelManager, itertools.count()
+    os.environ["SPEED_OF_LIGHT_FORECASTER"] = "naive"  # nobody answers here
+    make, numbers = nbval.kernel.KernelManager, itertools.count()
 
-    def with_files(**options):
-        return manager(transport="ipc", ip=os.path.join(folder.name, str(next(numbers))), **options)
+    def manager(**options):
+        if sys.platform != "win32":
+            options |= {"transport": "ipc", "ip": os.path.join(folder.name, str(next(numbers)))}
+        made = make(**options)
+        made.start_kernel = partial(
+            made.start_kernel, env={**os.environ, "IPYTHONDIR": folder.name}
+        )  # its kernel alone
+        return made
 
-    nbval.kernel.KernelManager = with_files
+    nbval.kernel.KernelManager = manager
