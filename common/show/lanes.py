@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from common.record.profile_file import Event, Profile, outermost, spans
-from common.show.formats import seconds
 
 RUNTIME = ("cuda_runtime", "cuda_driver")
 ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -208,15 +207,3 @@ def totals(profile: Profile) -> dict[str, tuple[int, float]]:
             found[event.name].append(1e-6 * event.dur)
     of_all = {name: (len(times), sum(times)) for name, times in found.items()}
     return dict(sorted(of_all.items(), key=lambda item: -item[1][1]))
-
-
-def quotable(profile: Profile) -> dict[str, str]:
-    """What prose quotes of a profile, of a call without the profiler; empty if the GPU did nothing."""
-    about = profile.about
-    found = {}
-    for lane in lanes(profile)[1:]:
-        busy = sum(total for part, total in lane.measured(about.call_s).items() if part in WORK) / about.call_s
-        gap = f"{seconds(lane.gaps[0].seconds)}, {lane.gaps[0].part}" if lane.gaps else "none"
-        launches = f"{len(spans(profile.traceEvents, 'kernel')):,}"
-        found = {"busy": f"{busy:.0%}", "idle": f"{1 - busy:.0%}", "launches": launches, "gap": gap}
-    return found

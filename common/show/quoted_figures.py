@@ -8,8 +8,10 @@ A title is PAIR VARIANT: FIELD, then ` at SIZE` but for the default. VARIANT is 
 call has in use at once), `limit` (what it reaches of the measured limit), `verdict`, or `library`. The generator writes
 what stands in the brackets. For a pair and variant that exist and have no record yet that is `not recorded yet`.
 
-Of a recorded profile FIELD is `profile busy` or `profile idle` (the GPU's share of a call), `profile launches`, or
-`profile gap` (the longest, and what the GPU waits for); VARIANT may be a library's function, too.
+Of a recorded profile FIELD is `profile busy` or `profile idle` (the GPU's share of a call), `profile launches`,
+`profile gap` (the longest, and what the GPU waits for), `profile time_1` (of what works longest, numbered as
+`--timeline` does), or a counter of the longest kernel: `profile dram_1`, `sm_1`, `occupancy_1`, `sectors_1`, `stall_1`;
+of the second `_2`. VARIANT may be a library's function, too.
 """
 
 import re
@@ -24,15 +26,15 @@ from common.record.record_file import combine_records
 from common.record.result import Arm, PairResult
 from common.record.store import chapter_records, current_filter
 from common.show.formats import binary, digits, seconds
-from common.show.lanes import quotable
 from common.show.summary import fastest_library
 from common.show.tables import variant, word
+from common.show.timeline_text import quotable
 
 QUOTED = re.compile(r'\[[^\[\]]*\]\(/recorded/(?P<device>\w+)/(?P<chapter>ch\d+)\.md "(?P<title>[^"]+)"\)')
 TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>(?:profile )?\w+)(?: at (?P<size>[\w/]+))?")
 FIELDS = {"ratio", "time", "peak", "limit", "verdict", "library"}
 OF_BASELINE = {"time", "peak"}
-OF_PROFILE = ("profile busy", "profile idle", "profile launches", "profile gap")
+OF_PROFILE = re.compile(r"profile (busy|idle|launches|gap|(time|dram|sm|occupancy|sectors|stall)_[1-8])")
 STALE, NOT_YET = "stale", "not recorded yet"
 
 
@@ -90,14 +92,15 @@ def figure(device: str, chapter: str, title: str) -> str:
 def _of_profile(device: str, chapter: str, parts: re.Match[str], size: str) -> str:
     """The same of a recorded profile."""
     pair = next((pair for pair in discover(ROOT / chapter) if pair.name == parts["pair"]), None)
-    if pair and parts["variant"] in pair.by_name and size in pair.timed_sizes and parts["field"] in OF_PROFILE:
+    if pair and parts["variant"] in pair.by_name and size in pair.timed_sizes and OF_PROFILE.fullmatch(parts["field"]):
         profiles = profile_file.find(pair, parts["variant"], size, device)
         if current := [profile for profile in profiles if profile_file.is_current(profile, pair)]:
-            if found := quotable(current[0]):
-                return found[parts["field"].removeprefix("profile ")]
-            raise UserError(f'{chapter}: "{parts[0]}": the GPU did nothing in this profile')
+            field = parts["field"].removeprefix("profile ")
+            if found := quotable(current[0]).get(field):
+                return found
+            raise UserError(f'{chapter}: "{parts[0]}": there is no {field}: the GPU did nothing, or was not counted')
         return STALE if profiles else NOT_YET
-    raise UserError(f'{chapter}: "{parts[0]}" names no profile: {", ".join(OF_PROFILE)} are fields of one')
+    raise UserError(f'{chapter}: "{parts[0]}" names no profile: fields of one are {OF_PROFILE.pattern}')
 
 
 def _is_of_chapter(chapter: str, parts: re.Match[str], size: str) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 from common.pairs.pair import short
 from common.pairs.user_error import USUAL_WIDTH, printable, wrap_text
-from common.record.profile_file import Profile
+from common.record.profile_file import Profile, spans
 from common.show.formats import seconds
-from common.show.lanes import BACKWARD, Lane, Part, costliest, lanes, totals
+from common.show.lanes import BACKWARD, WORK, Lane, Part, costliest, lanes, totals
 from common.show.layout import Entry, layout
 
 LETTERS: dict[str, str] = {  # of each part, in a lane
@@ -17,6 +17,7 @@ LETTERS: dict[str, str] = {  # of each part, in a lane
 }  # fmt: skip
 HEADINGS = ("drawn", "under the profiler", "without it", "share")
 COUNTED = ("DRAM", "SM", "occupancy", "sectors/request", "largest stall", "launches")
+QUOTED = {heading: heading.split("/")[0].split()[-1].lower() for heading in COUNTED[:-1]}  # as prose names them
 SHOWN = 3  # longest gaps
 NUMBERED = 6  # of what works longest
 COUNTED_ROWS = 8  # kernels
@@ -105,18 +106,27 @@ def remarks(profile: Profile, drawn: Sequence[Lane], width: int) -> list[str]:
     return [_fit(line, width) for line in lines] + _counted(profile, width)
 
 
+def _kernels(profile: Profile) -> list[dict[str, Any]]:
+    """A row of counters for each kernel, the longest in all first."""
+    return sorted(profile.counters, key=lambda row: -row.get("time_ns", 0) * row["launches"])
+
+
 def _counted(profile: Profile, width: int) -> list[str]:
     """A line a kernel: what it reaches of the GPU's peaks, how it loads, and what its warps wait for most."""
-    rows = sorted(profile.counters, key=lambda row: -row.get("time_ns", 0) * row["launches"])
+    rows = _kernels(profile)
     launches = sum(event.cat == "kernel" for event in profile.traceEvents)
     left = max(0, launches - sum(row["launches"] for row in rows))
-    lines = [line.plain for line in layout(COUNTED, [_entry(row, width) for row in rows[:COUNTED_ROWS]], width)]
+    entries = [
+        Entry(_fit(row["kernel"], width - 2), _cells(row) | {"launches": str(row["launches"])})
+        for row in rows[:COUNTED_ROWS]
+    ]
+    lines = [line.plain for line in layout(COUNTED, entries, width)]
     more = [f"counters of {len(rows) - COUNTED_ROWS} further kernels are in the file"] * (len(rows) > COUNTED_ROWS)
     more += [f"counters: the first {launches - left} of {launches} launches were read"] * (bool(rows) and left > 0)
     return ["", *lines, *more] if rows else []
 
 
-def _entry(row: dict[str, Any], width: int) -> Entry:
+def _cells(row: dict[str, Any]) -> dict[str, str]:
     percent = {"DRAM": "dram_percent", "SM": "sm_percent", "occupancy": "occupancy_percent"}
     cells = {heading: f"{row[name]:.0f}%" for heading, name in percent.items() if name in row}
     if requests := row.get("l1_load_requests"):
@@ -124,7 +134,23 @@ def _entry(row: dict[str, Any], width: int) -> Entry:
     if stalls := {name: value for name, value in row.items() if name.startswith("stall_")}:
         worst = max(stalls, key=lambda name: stalls[name])
         cells["largest stall"] = f"{worst.removeprefix('stall_').replace('_', ' ')} {stalls[worst]:.1f}"
-    return Entry(_fit(row["kernel"], width - 2), cells | {"launches": str(row["launches"])})
+    return cells
+
+
+def quotable(profile: Profile) -> dict[str, str]:
+    """What prose quotes of a profile, of a call without the profiler; empty if the GPU did nothing."""
+    about = profile.about
+    found = {}
+    for lane in lanes(profile)[1:]:
+        busy = sum(total for part, total in lane.measured(about.call_s).items() if part in WORK) / about.call_s
+        gap = f"{seconds(lane.gaps[0].seconds)}, {lane.gaps[0].part}" if lane.gaps else "none"
+        launches = f"{len(spans(profile.traceEvents, 'kernel')):,}"
+        found = {"busy": f"{busy:.0%}", "idle": f"{1 - busy:.0%}", "launches": launches, "gap": gap}
+        for rank, (_, events) in enumerate(costliest(profile)[:NUMBERED], 1):
+            found[f"time_{rank}"] = seconds(1e-6 * sum(event.dur for event in events))
+        for rank, row in enumerate(_kernels(profile)[:COUNTED_ROWS], 1):
+            found |= {f"{QUOTED[heading]}_{rank}": text for heading, text in _cells(row).items()}
+    return found
 
 
 def _fit(text: str, width: int) -> str:

@@ -106,13 +106,18 @@ def profiled(course, tmp_path):
         times = {"call_s": 1e-4, "profiled_s": 1e-4}
         about = About("ch1", "double", "optimized", "default", environment=environment, **times, **fields)
         work = [Event("k", "X", category, 0, 7, begin, length) for begin, length in ((0, 50), (60, 25))]
-        profile_file.keep(Profile(about, work), tmp_path / "recorded")
+        profile_file.keep(Profile(about, work, COUNTERS), tmp_path / "recorded")
 
     course()
     return keep
 
 
-OF_PROFILE = {"busy": "75%", "idle": "25%", "launches": "2", "gap": "10.0 us, launch latency"}
+OF_PROFILE = {"busy": "75%", "idle": "25%", "launches": "2", "gap": "10.0 us, launch latency",
+              "time_1": "75.0 us", "dram_1": "58%", "sectors_1": "4.0", "stall_1": "shared memory 3.1",
+              "sm_2": "9%"}  # fmt: skip
+COUNTERS = [{"kernel": "short", "launches": 1, "time_ns": 10.0, "sm_percent": 9.0},
+            {"kernel": "k", "launches": 2, "time_ns": 30.0, "dram_percent": 58.2, "l1_load_sectors": 8.0,
+             "l1_load_requests": 2.0, "stall_memory": 1.0, "stall_shared_memory": 3.14}]  # fmt: skip
 
 
 @pytest.mark.parametrize("field", OF_PROFILE)
@@ -131,14 +136,20 @@ def test_a_recorded_profile_is_quoted(field, profiled):
 
 @pytest.mark.parametrize("title", ["double optimized: profile length", "double fused: profile idle",
                                    "twice optimized: profile idle", "double optimized: profile idle at small",
-                                   "double optimized: profile"])  # fmt: skip
+                                   "double optimized: profile", "double optimized: profile dram"])  # fmt: skip
 def test_what_names_no_profile_is_refused(title, profiled):
     profiled()
     with pytest.raises(UserError, match=re.escape(f'"{title}"')):
         quoted_figures.figure("nvidia_h200", "ch1", title)
 
 
+def test_a_counter_that_the_profile_lacks_is_refused(profiled):
+    profiled()
+    with pytest.raises(UserError, match="there is no dram_2"):
+        quoted_figures.figure("nvidia_h200", "ch1", "double optimized: profile dram_2")
+
+
 def test_a_profile_without_work_of_a_gpu_is_not_quoted(profiled):
     profiled(category="cpu_op")
-    with pytest.raises(UserError, match="the GPU did nothing in this profile"):
+    with pytest.raises(UserError, match="the GPU did nothing"):
         quoted_figures.figure("nvidia_h200", "ch1", "double optimized: profile idle")

@@ -6,7 +6,8 @@ import pytest
 from profile_samples import BUSY, call, launch, profile, work
 
 from common.record.profile_file import Event
-from common.show.lanes import Part, lanes, quotable
+from common.show.lanes import Part, lanes
+from common.show.timeline_text import quotable
 
 
 def gpu(*events: Event):
@@ -114,7 +115,8 @@ def test_without_the_profiler_work_keeps_its_time_and_waits_shrink():
 
 
 def test_what_prose_quotes_is_of_a_call_without_the_profiler():
-    expected = {"busy": "67%", "idle": "33%", "launches": "2", "gap": "15.0 us, waits for the host"}
+    expected = {"busy": "67%", "idle": "33%", "launches": "2", "gap": "15.0 us, waits for the host",
+                "time_1": "30.0 us", "time_2": "10.0 us"}  # fmt: skip
     assert quotable(profile(*BUSY)) == expected
     assert quotable(profile(work(1, 0, 100)))["gap"] == "none"
     assert quotable(profile(call("aten::mm", 10, 40, "cpu_op"))) == {}
