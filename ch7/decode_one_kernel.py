@@ -118,9 +118,9 @@ def product(
 def one(
     token_ptr, position_ptr, k_ptr, v_ptr, cos_ptr, sin_ptr, embedding_ptr, norms_ptr, w_qkv_ptr, w_out_ptr,
     w_gate_up_ptr, w_down_ptr, w_head_ptr, x_ptr, qkv_ptr, y_ptr, inner_ptr, logits_ptr, sums_ptr, stats_ptr,
-    counter_ptr, C, L, QKV: tl.constexpr, OUT: tl.constexpr, GATE_UP: tl.constexpr, DOWN: tl.constexpr, HEAD: tl.constexpr,
-    KV: tl.constexpr, G: tl.constexpr, GM: tl.constexpr, GP: tl.constexpr, S: tl.constexpr, D: tl.constexpr,
-    B: tl.constexpr, EPS: tl.constexpr, EARLY: tl.constexpr,
+    counter_ptr, C, L, QKV: tl.constexpr, OUT: tl.constexpr, GATE_UP: tl.constexpr, DOWN: tl.constexpr,
+    HEAD: tl.constexpr, KV: tl.constexpr, G: tl.constexpr, GM: tl.constexpr, GP: tl.constexpr, S: tl.constexpr,
+    D: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     H: tl.constexpr = QKV[1]
     P: tl.constexpr = QKV[6]
@@ -207,6 +207,7 @@ def step(
         token, position, cache_k, cache_v, w_cos, w_sin, w_embedding, w_norms, w_qkv, w_out, w_gate_up, w_down, w_head,
         *(made[name] for name in ("x", "qkv", "y", "inner", "logits", "sums", "stats", "counter")), C, layers,
         **products, KV=kv_heads, G=G, GM=triton.next_power_of_2(G), GP=max(16, triton.next_power_of_2(G)), S=SPLITS,
-        D=D, B=KEYS, EPS=eps, EARLY=early, num_warps=warps, maxnreg=65_536 // (32 * warps * per_sm), launch_cooperative_grid=True,
+        D=D, B=KEYS, EPS=eps, EARLY=early, num_warps=warps, maxnreg=65_536 // (32 * warps * per_sm),
+        launch_cooperative_grid=True,
     )  # fmt: skip
     return made["logits"]
