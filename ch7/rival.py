@@ -2,7 +2,7 @@
 
 torch.compile(mode="reduce-overhead") would capture it, too, but does not where a function writes to its inputs, as this
 one does to its cache. And as it records a graph it frees cuBLAS's workspace (`clear_cublas_manager`), in which every
-other graph of the process still computes. Attention is `model.attention`: two batched products a layer, by cuBLAS.
+other graph of the process still computes. Attention is torch's `scaled_dot_product_attention`.
 """
 
 import model
@@ -12,13 +12,20 @@ from compiled import compiled
 _captured = {}  # of one set of addresses: weights and cache keep theirs from token to token
 
 
+def attention(q, keys, values, seen):
+    """As `model.attention`, by torch's own."""
+    return torch.nn.functional.scaled_dot_product_attention(
+        q[None, :, None], keys[None], values[None], attn_mask=seen[None], enable_gqa=True
+    ).reshape(-1)
+
+
 def forward(token, position, cache_k, cache_v, w_cos, w_sin, weights):
     seen = torch.arange(cache_k.shape[2], device=position.device) <= position
 
     def attend(layer, q, key, value):
         cache_k[layer].index_copy_(1, position, key[:, None])
         cache_v[layer].index_copy_(1, position, value[:, None])
-        return model.attention(q, cache_k[layer], cache_v[layer], seen)
+        return attention(q, cache_k[layer], cache_v[layer], seen)
 
     return model.step(attend, token, w_cos[position], w_sin[position], cache_k.shape[3], cache_k.dtype, **weights)
 
