@@ -1,5 +1,6 @@
 """Check every version at the check sizes, on ordinary values and on stress draws."""
 
+import gc
 import itertools
 from contextlib import suppress
 from dataclasses import replace
@@ -191,6 +192,7 @@ def _judge_resized(
         arguments = arguments | stage.ranks.rank_arguments
         inputs = InputSet(stage.remaining, arguments, stage.job.device, stage.rng.randrange(2**31))
         _judge_versions(stage, inputs, inputs, facts, condition=condition, label=label)
+    gc.collect()  # a refusal's traceback keeps its inputs, at a timed size a large part of the memory
 
 
 def _judge_versions(
