@@ -1,13 +1,21 @@
 """The candidates of a pair: what a variant leaves out it has from its baseline, what it writes is its own."""
 
+import gc
+import random
+import weakref
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from samples import one_pair, version
 
+from common.checks.poisoned_memory import USUAL
+from common.engine import check
 from common.engine.candidates import count_costs, make_candidates, reference_answer
 from common.pairs.pair import load
+from common.record.outcome import Where
 
 GIVEN = """
 def reference(x, w_shift): return 2 * x + w_shift
@@ -79,3 +87,26 @@ def test_narrow_weights_reach_the_reference_as_they_are(of, narrow, tmp_path):
     answer = reference_answer(baseline, None, inputs, inputs)
     assert answer.dtype == torch.float64 and answer.tolist() == [3] * 5
     assert module.seen == [(torch.float64, torch.bfloat16 if narrow else torch.float64)]
+
+
+def test_a_size_that_is_refused_leaves_no_inputs_in_memory(monkeypatch):
+    """At a timed size they are a large part of it, and the next size's come beside them."""
+    kept = weakref.WeakSet()
+
+    def refuse(stage, inputs, *others, **conditions):
+        kept.add(inputs)
+        error = ValueError("odd")
+        error.inputs, error.itself = inputs, error  # as a traceback whose frames hold it: freed only as garbage
+        raise error
+
+    monkeypatch.setattr(check, "InputSet", lambda *arguments: SimpleNamespace())
+    monkeypatch.setattr(check, "_judge_versions", refuse)
+    job = SimpleNamespace(size="default", device="cpu")
+    stage = SimpleNamespace(job=job, memory_check=nullcontext, ranks=SimpleNamespace(rank_arguments={}))
+    stage.remaining, stage.rng = [], random.Random(0)
+    gc.disable()
+    try:
+        check._judge_resized(stage, {"n": 3}, "n", Where.LESS, USUAL)
+    finally:
+        gc.enable()
+    assert not kept
