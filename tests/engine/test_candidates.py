@@ -91,15 +91,16 @@ def test_narrow_weights_reach_the_reference_as_they_are(of, narrow, tmp_path):
 
 def test_a_size_that_is_refused_leaves_no_inputs_in_memory(monkeypatch):
     """At a timed size they are a large part of it, and the next size's come beside them."""
-    kept = weakref.WeakSet()
+    kept, asked = weakref.WeakSet(), []
 
     def refuse(stage, inputs, *others, **conditions):
         kept.add(inputs)
+        asked.append(len(kept))
         error = ValueError("odd")
         error.inputs, error.itself = inputs, error  # as a traceback whose frames hold it: freed only as garbage
         raise error
 
-    monkeypatch.setattr(check, "InputSet", lambda *arguments: SimpleNamespace())
+    monkeypatch.setattr(check, "InputSet", lambda *arguments: type("Inputs", (), {})())
     monkeypatch.setattr(check, "_judge_versions", refuse)
     job = SimpleNamespace(size="default", device="cpu")
     stage = SimpleNamespace(job=job, memory_check=nullcontext, ranks=SimpleNamespace(rank_arguments={}))
@@ -109,4 +110,4 @@ def test_a_size_that_is_refused_leaves_no_inputs_in_memory(monkeypatch):
         check._judge_resized(stage, {"n": 3}, "n", Where.LESS, USUAL)
     finally:
         gc.enable()
-    assert not kept
+    assert asked and not kept
