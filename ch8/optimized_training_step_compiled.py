@@ -5,8 +5,8 @@ norm, a conversion. Eager mode makes each of them a pass over memory, and a laun
 Idea: `torch.compile` sees a layer's forward and backward pass, and the head's. TorchInductor makes one kernel of
 neighbours, and chooses what the backward pass computes again instead of reading it. All layers have the same shapes, so
 a layer is compiled once for all. (The whole model as one function takes longer to compile, the more layers it has.)
-Cost: products and attention stay the kernels that they were. At `large` an activation of a layer has 25 to 100 MB in
-bfloat16, and the logits have 1.6 GB.
+Cost: a layer's products and attention stay the kernels that they were. At `large` an activation of a layer has 25 to
+100 MB in bfloat16, and the logits have 1.6 GB.
 (On a CPU compiling takes longer than the rest of the chapter, so this version asks for a GPU.)
 Predict: which activation is the largest by far, and how often does eager mode read or write it?
 """

@@ -158,7 +158,8 @@ def run(args: Namespace) -> int:
         path.unlink()
         print(f"removed: {path.relative_to(ROOT)}")
     texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in [*readmes(), CONTRIBUTING]}
-    texts |= {path: minutes.notebook_text(path) for path in minutes.NOTEBOOKS.glob("*.ipynb")}
+    notebooks = {path: minutes.notebook_text(path) for path in minutes.NOTEBOOKS.glob("*.ipynb")}
+    texts |= {path: quoted_figures.fill_in_figures(text) for path, text in notebooks.items()}
     if not useless + [path for path, text in texts.items() if _write_changed(path, text)]:
         print("nothing changed")
     for problem in problems.values():

@@ -30,7 +30,9 @@ from common.show.summary import fastest_library
 from common.show.tables import variant, word
 from common.show.timeline_text import quotable
 
-QUOTED = re.compile(r'\[[^\[\]]*\]\(/recorded/(?P<device>\w+)/(?P<chapter>ch\d+)\.md "(?P<title>[^"]+)"\)')
+QUOTED = re.compile(
+    r'\[[^\[\]]*\]\(/recorded/(?P<device>\w+)/(?P<chapter>ch\d+)\.md (?P<mark>\\?")(?P<title>[^"\\]+)(?P=mark)\)'
+)
 TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>(?:profile )?\w+)(?: at (?P<size>[\w/]+))?")
 FIELDS = {"ratio", "time", "peak", "limit", "verdict", "library"}
 OF_BASELINE = {"time", "peak"}
@@ -39,8 +41,15 @@ STALE, NOT_YET = "stale", "not recorded yet"
 
 
 def fill_in_figures(text: str) -> str:
-    """A text with all its quoted figures made anew. Raises UserError where one names what is not recorded."""
-    return QUOTED.sub(lambda match: link(match["device"], match["chapter"], match["title"]), text)
+    """A text, or a notebook's JSON, with all its quoted figures made anew.
+
+    Raises UserError where one names what is not recorded.
+    """
+
+    def anew(match: re.Match[str]) -> str:
+        return link(match["device"], match["chapter"], match["title"]).replace('"', match["mark"])
+
+    return QUOTED.sub(anew, text)
 
 
 def link(device: str, chapter: str, title: str) -> str:

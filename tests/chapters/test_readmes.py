@@ -9,6 +9,7 @@ import torch
 
 from common.checks.tolerance import DTYPES, TOLERANCE, Tolerance
 from common.pairs.pair import ROOT
+from common.show import quoted_figures
 from tools import minutes
 
 READMES = [
@@ -53,6 +54,12 @@ def test_a_notebook_holds_its_outputs_and_nothing_of_a_machine(path: Path):
     assert [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"] == []
     texts = [line for output in outputs for line in output.get("text", [])]
     assert [line for line in texts if str(ROOT) in line or re.search(r"/(home|root|Users)/", line)] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_figures_that_a_notebook_quotes_are_recorded(path: Path):
+    text = path.read_text(encoding="utf-8")
+    assert quoted_figures.fill_in_figures(text) == text, "run `make readme`"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -1,5 +1,6 @@
-"""Figures in and the answers to the docstrings' questions, are what is recorded."""
+"""Figures in prose, and the answers to the docstrings' questions, are what is recorded."""
 
+import json
 import re
 
 import pytest
@@ -49,6 +50,8 @@ def test_quoted_figures_are_made_anew(course):
     for what, says in {**QUOTED, "optimized: verdict": "faster"}.items():
         link = f'a [{{}}](/recorded/nvidia_h200/ch1.md "double {what}") b'
         assert quoted_figures.fill_in_figures(link.format("7x")) == link.format(says)
+        in_notebook = json.dumps(link)  # as its file has it
+        assert quoted_figures.fill_in_figures(in_notebook.format("7x")) == in_notebook.format(says)
 
 
 def test_a_figure_of_a_pair_that_has_changed_is_stale(course):
