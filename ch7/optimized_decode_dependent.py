@@ -1,7 +1,7 @@
 """Decode one token with dependent launch: a kernel loads its weights while the one in front of it still works.
 
-Problem: between two kernels of `optimized_decode_fused.py` the memory idles: the last programs end, the next kernel
-starts, and its first loads take 0.6 us to arrive. 112 times a token.
+Problem: from one kernel of `optimized_decode_fused.py` to the next the memory idles: the last programs end, those of
+the next kernel start, and their first loads take 0.6 us to arrive. 112 times a token.
 Idea: weights do not depend on the kernel in front. With programmatic dependent launch a kernel starts as soon as all
 programs of that one have said that it may (`gdc_launch_dependents`, here first thing), where an SM has room. It loads
 its weights into registers, and only then waits (`gdc_wait`) until the one in front has ended, and x is there:
