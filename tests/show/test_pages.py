@@ -1,7 +1,9 @@
 """The tables of READMEs and pages say what was recorded, and nothing of pairs that have changed since."""
 
+import json
 import re
 from dataclasses import replace
+from functools import cache
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +15,7 @@ from common.record.files import RECORDED
 from common.record.outcome import Cause, Finding
 from common.record.result import Row
 from common.record.store import keep_record
+from common.show import quoted_figures
 from common.show.tables import NOTHING
 from tools import front_page, readmes
 from tools.__main__ import main
@@ -27,9 +30,12 @@ VERSION = version(sizes=SIZES)
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A course of one chapter with one pair; course(*results) records these, course.of(size) is one of the pair's."""
-    for module in ("tools.readmes", "tools.answers_page"):
+    for module in ("tools.readmes", "tools.answers_page", "common.show.quoted_figures"):
         monkeypatch.setattr(f"{module}.ROOT", tmp_path)
+    monkeypatch.setattr("tools.minutes.NOTEBOOKS", tmp_path)
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
+    for name in ("_results", "_is_current"):  # what they remember is of another course
+        monkeypatch.setattr(quoted_figures, name, cache(getattr(quoted_figures, name).__wrapped__))
     pair = one_pair(tmp_path / "ch1", VERSION, VERSION)
     (tmp_path / "ch1" / "README.md").write_text(README)
 
@@ -72,6 +78,10 @@ def test_a_pair_whose_code_or_size_changes_loses_its_row(now, is_stale, course, 
 
 def test_the_command_writes_every_readme_and_every_page(course, tmp_path, capsys):
     course(course.of())
+    link = '[{}](/recorded/nvidia_h200/ch1.md "double optimized: ratio")'
+    cell = {"cell_type": "markdown", "source": ["Allow 1 minutes.\n", link]}
+    notebook = tmp_path / "ch1_one.ipynb"
+    notebook.write_text(json.dumps({"cells": [cell]}))
     (tmp_path / "common").mkdir()
     paths = [tmp_path / name for name in ("README.md", "common/MEASUREMENT.md", "ch1/README.md")]
     for path in paths:
@@ -84,7 +94,15 @@ def test_the_command_writes_every_readme_and_every_page(course, tmp_path, capsys
         assert path.read_text().endswith(f"{readmes.CALIBRATION}\n{NOTHING}\n{readmes.END}\n")
     assert made.read_text() == page()
     assert not useless.exists()
-    names = ["README.md", "ch1/README.md", "common/MEASUREMENT.md", "limits.svg", "recorded/nvidia_h200/ch1.md"]
+    assert json.loads(notebook.read_text())["cells"][0]["source"][1] == link.format("2.00x")
+    names = [
+        "README.md",
+        "ch1/README.md",
+        "ch1_one.ipynb",
+        "common/MEASUREMENT.md",
+        "limits.svg",
+        "recorded/nvidia_h200/ch1.md",
+    ]
     changes = ["removed: recorded/nvidia_h200/ch2.md", *(f"written: {name}" for name in names)]
     assert sorted(capsys.readouterr().out.splitlines()) == changes
     assert (main(["readmes"]), capsys.readouterr().out) == (0, "nothing changed\n")
