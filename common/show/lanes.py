@@ -21,6 +21,7 @@ COPIES = ("cudaMemcpy", "cuMemcpy")  # where "Async" follows, the host does not 
 ALLOCATES = ("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister",
              "cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease")  # fmt: skip
 BACKWARD = "autograd::engine::evaluate_function: "  # before the names of a backward pass's operators
+QUEUE = 800  # launches on their way: with about a thousand the driver lets the next one wait
 
 
 class Part(StrEnum):
@@ -100,10 +101,10 @@ def lanes(profile: Profile) -> list[Lane]:
     host, work = spans(profile.traceEvents, *RUNTIME, "cpu_op"), spans(profile.traceEvents, *ON_GPU)
     end = 1e6 * profile.about.profiled_s
     cuts = np.unique([0.0, end, *(min(time, end) for event in [*host, *work] for time in (event.ts, event.end))])
-    on_host = _paint(cuts, [])
+    on_host, full = _paint(cuts, []), _behind_a_full_queue(host, work)
     for thread in {event.tid for event in host}:  # in one thread calls cover operators, and waits both
-        own = sorted((event for event in host if event.tid == thread), key=lambda event: (_host_part(event) - 2) % 3)
-        on_host = np.maximum(on_host, _paint(cuts, [(_host_part(event), event) for event in own]))
+        own = [(1 if id(event) in full else _host_part(event), event) for event in host if event.tid == thread]
+        on_host = np.maximum(on_host, _paint(cuts, sorted(own, key=lambda item: (item[0] - 2) % 3)))
     then = {1e-6 * event.ts: _label(event) for event in reversed(host)}  # of those that begin together the outer one
     runs = _runs(cuts, on_host)
     on_cpu = [Slice(ON_HOST[code], begin, until, "" if code else then.get(until, "")) for code, begin, until in runs]
@@ -145,6 +146,14 @@ def _at_work(cuts: Any, work: Sequence[Event]) -> tuple[list[Slice], list[tuple[
 
 def _total(pieces: Iterable[Slice]) -> float:
     return sum(piece.seconds for piece in pieces)
+
+
+def _behind_a_full_queue(host: Sequence[Event], work: Sequence[Event]) -> set[int]:
+    """The identities of calls that add to a full queue: they return when the GPU has ended something in it."""
+    ends, added = sorted(event.end for event in work), {event.args.get("correlation") for event in work}
+    calls = [event for event in host if event.cat in RUNTIME and event.args.get("correlation") in added]
+    in_order = enumerate(sorted(calls, key=lambda call: call.ts))
+    return {id(call) for number, call in in_order if number - bisect_right(ends, call.ts) >= QUEUE}
 
 
 def _host_part(event: Event) -> int:

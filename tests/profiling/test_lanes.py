@@ -95,6 +95,18 @@ def test_of_nested_events_the_innermost_counts_and_of_threads_the_one_at_work():
     assert totals == {Part.PYTHON: 25, Part.OPERATORS: 35, Part.CALLS: 5, Part.WAITS: 35}
 
 
+def test_a_launch_into_a_full_queue_waits_for_the_gpu(monkeypatch):
+    monkeypatch.setattr("common.show.lanes.QUEUE", 2)
+    calls = [launch(1, 0, 5), launch(2, 10, 15), launch(3, 20, 60), launch(4, 80, 85)]
+    works = [work(1, 5, 60), work(2, 60, 70), work(3, 70, 75), work(4, 85, 90)]
+    totals = lanes(profile(*calls, *works))[0].totals
+    assert {part: round(1e6 * total) for part, total in totals.items()} == {
+        Part.PYTHON: 45,
+        Part.CALLS: 15,
+        Part.WAITS: 40,
+    }  # the third: two are on their way; at the fourth none
+
+
 # Sums
 
 
