@@ -8,8 +8,8 @@ gated first: x is multiplied by phi(x[0]), y by phi(y[0]). Then
 and each grade is divided by the root of its squares, summed over its blades and averaged over a row. The table says
 which blade e_i e_j is, with which sign, and to which path p (left grade, right grade -> grade) it belongs. For each
 pair i, j it has one entry that is not 0: 64 of 512 triples (i, j, k) in 3D, 16 of 64 in 2D.
-Cost: einsum contracts two operands at a time, from left to right. First weights and table become D^3 numbers for each
-feature. Then
+Cost: einsum contracts two operands at a time, from left to right (with the package opt_einsum, if it is installed, in
+another order of about as many bytes). First weights and table become D^3 numbers for each feature. Then
                                                                                                         3D       2D
     two gates            phi of a blade is 4 passes of u / D, its product with all blades one of u     6.3 u    8.5 u
     ... times x          a matrix D^2 x D a feature: reads u, writes D u, as [n, j, k, b]                9 u      5 u
