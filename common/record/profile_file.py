@@ -17,7 +17,7 @@ from common.pairs.source import source_hash
 from common.record import files
 from common.record.files import Format, RecordError, file_errors, file_of_device, write_file
 from common.record.form import Seconds, Strict
-from common.record.store import as_json
+from common.record.store import as_json, codes_of_equal_work
 
 FORM = 1
 MOST_BYTES = 100_000  # of a compressed profile: they are committed
@@ -175,9 +175,11 @@ def recorded(pair: Pair, version: str, size: str = "default") -> Profile:
 
 
 def is_current(profile: Profile, pair: Pair) -> bool:
-    """Whether the pair has the code and the arguments that were profiled."""
+    """Whether the pair has the arguments that were profiled, and the code, or code of equal work."""
     about = profile.about
-    return about.source_hash == source_hash(pair) and about.arguments == as_json(pair.sizes.get(about.size))
+    if about.arguments != as_json(pair.sizes.get(about.size)):
+        return False
+    return about.source_hash == source_hash(pair) or about.source_hash in codes_of_equal_work(pair, about.size)
 
 
 def _preference(profile: Profile) -> tuple[str, str]:

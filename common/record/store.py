@@ -117,6 +117,15 @@ def current_filter(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
     return is_current
 
 
+def codes_of_equal_work(pair: Pair, size: str) -> set[str]:
+    """The hash of a pair's present code, and those from which a row of this size was carried to it."""
+    records = chapter_records(pair.chapter, class_of(size), problems={})
+    results = [result for _, record in records for result in record.pairs]
+    own = [result for result in results if (result.name, result.size) == (pair.name, size)]
+    code = source_hash(pair)
+    return {code, *(before for result in own if result.source_hash == code for before in result.carried)}
+
+
 def added_variants(pair: Pair, result: PairResult) -> list[str]:
     """The variants of a pair that were added after a result was recorded: it has no row of them."""
     labels = {"baseline", *(row.variant for row in result.rows)}

@@ -36,7 +36,8 @@ QUOTED = re.compile(
 TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>(?:profile )?\w+)(?: at (?P<size>[\w/]+))?")
 FIELDS = {"ratio", "time", "peak", "limit", "verdict", "library"}
 OF_BASELINE = {"time", "peak"}
-OF_PROFILE = re.compile(r"profile (busy|idle|launches|gap|(time|dram|sm|occupancy|sectors|stall)_[1-8])")
+OF_PROFILE = re.compile(r"profile (busy|idle|launches|gap|time_[1-6]|(dram|sm|occupancy|sectors|stall)_[1-8])")
+NAMED = "busy, idle, launches, gap, time_1 to time_6; dram, sm, occupancy, sectors, stall, each _1 to _8"
 STALE, NOT_YET = "stale", "not recorded yet"
 
 
@@ -107,9 +108,9 @@ def _of_profile(device: str, chapter: str, parts: re.Match[str], size: str) -> s
             field = parts["field"].removeprefix("profile ")
             if found := quotable(current[0]).get(field):
                 return found
-            raise UserError(f'{chapter}: "{parts[0]}": there is no {field}: the GPU did nothing, or was not counted')
+            raise UserError(f'{chapter}: "{parts[0]}": this profile has no {field}')
         return STALE if profiles else NOT_YET
-    raise UserError(f'{chapter}: "{parts[0]}" names no profile: fields of one are {OF_PROFILE.pattern}')
+    raise UserError(f'{chapter}: "{parts[0]}" names no profile: its fields are {NAMED}')
 
 
 def _is_of_chapter(chapter: str, parts: re.Match[str], size: str) -> bool:

@@ -17,7 +17,7 @@ LETTERS: dict[str, str] = {  # of each part, in a lane
 }  # fmt: skip
 HEADINGS = ("drawn", "under the profiler", "without it", "share")
 COUNTED = ("DRAM", "SM", "occupancy", "sectors/request", "largest stall", "launches")
-QUOTED = {heading: heading.split("/")[0].split()[-1].lower() for heading in COUNTED[:-1]}  # as prose names them
+FIELD_OF = {heading: heading.split("/")[0].split()[-1].lower() for heading in COUNTED[:-1]}  # as prose names them
 SHOWN = 3  # longest gaps
 NUMBERED = 6  # of what works longest
 COUNTED_ROWS = 8  # kernels
@@ -138,7 +138,10 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def quotable(profile: Profile) -> dict[str, str]:
-    """What prose quotes of a profile, of a call without the profiler; empty if the GPU did nothing."""
+    """What prose quotes of a profile: shares of a call without the profiler; times and gaps as it has them.
+
+    Empty if the GPU did nothing.
+    """
     about = profile.about
     found = {}
     for lane in lanes(profile)[1:]:
@@ -149,7 +152,7 @@ def quotable(profile: Profile) -> dict[str, str]:
         for rank, (_, events) in enumerate(costliest(profile)[:NUMBERED], 1):
             found[f"time_{rank}"] = seconds(1e-6 * sum(event.dur for event in events))
         for rank, row in enumerate(_kernels(profile)[:COUNTED_ROWS], 1):
-            found |= {f"{QUOTED[heading]}_{rank}": text for heading, text in _cells(row).items()}
+            found |= {f"{FIELD_OF[heading]}_{rank}": text for heading, text in _cells(row).items()}
     return found
 
 

@@ -137,6 +137,14 @@ def test_a_recorded_profile_is_quoted(field, profiled):
     assert quoted_figures.figure("nvidia_h200", "ch1", title) == "stale"
 
 
+def test_a_profile_of_code_from_which_a_row_was_carried_is_quoted(course, profiled):
+    profiled(source_hash="another")
+    title = "double optimized: profile idle"
+    assert quoted_figures.figure("nvidia_h200", "ch1", title) == "stale"
+    course(carried=["another"])
+    assert quoted_figures.figure("nvidia_h200", "ch1", title) == "25%"
+
+
 @pytest.mark.parametrize("title", ["double optimized: profile length", "double fused: profile idle",
                                    "twice optimized: profile idle", "double optimized: profile idle at small",
                                    "double optimized: profile", "double optimized: profile dram"])  # fmt: skip
@@ -148,11 +156,11 @@ def test_what_names_no_profile_is_refused(title, profiled):
 
 def test_a_counter_that_the_profile_lacks_is_refused(profiled):
     profiled()
-    with pytest.raises(UserError, match="there is no dram_2"):
+    with pytest.raises(UserError, match="has no dram_2"):
         quoted_figures.figure("nvidia_h200", "ch1", "double optimized: profile dram_2")
 
 
 def test_a_profile_without_work_of_a_gpu_is_not_quoted(profiled):
     profiled(category="cpu_op")
-    with pytest.raises(UserError, match="the GPU did nothing"):
+    with pytest.raises(UserError, match="has no idle"):
         quoted_figures.figure("nvidia_h200", "ch1", "double optimized: profile idle")
