@@ -67,6 +67,7 @@ def wrecks(machine, tmp_path_factory):
 VERDICTS = {"crashed": DEATHS, "skipped": SKIPPED, "invalid": LEFT_BEHIND}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("verdict", "name"), [(verdict, name) for verdict in VERDICTS for name in VERDICTS[verdict]])
 def test_a_pair_that_dies_or_cannot_run_or_leaves_something_running_says_how(verdict, name, wrecks):
     row = row_of(wrecks[0], name)
@@ -75,6 +76,7 @@ def test_a_pair_that_dies_or_cannot_run_or_leaves_something_running_says_how(ver
     assert reason_of(row).isprintable()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", HARMLESS)
 def test_the_pairs_around_them_are_measured(name, wrecks):
     row = row_of(wrecks[0], name)
@@ -82,6 +84,7 @@ def test_the_pairs_around_them_are_measured(name, wrecks):
     assert row.ratio > 0
 
 
+@pytest.mark.rest
 @needs_proc
 def test_nobody_is_left_behind(wrecks):
     _, folder, left = wrecks
@@ -98,6 +101,7 @@ def test_a_process_that_ends_while_the_family_is_looked_at_hides_nobody(monkeypa
     assert not is_alive(child.pid)
 
 
+@pytest.mark.rest
 def test_a_wrecked_run_is_a_failed_run_and_its_record_can_be_kept(wrecks, tmp_path):
     assert has_failed(wrecks[0])
     save_record(wrecks[0], tmp_path / "r.json")

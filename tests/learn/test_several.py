@@ -112,6 +112,7 @@ def test_a_transfer_that_nothing_keeps_is_named_with_its_line(own, monkeypatch):
     assert WAITS not in said and re.search(r"line \d+, ", said)
 
 
+@pytest.mark.rest
 def test_what_holds_for_three_processes_only_is_refused(own):
     said = own("ranks, rank = dist.get_world_size(), dist.get_rank()", "ranks, rank = 3, dist.get_rank()")
     assert said.startswith("right in 3 processes, but not in 4") and "dist.get_world_size()" in said

@@ -12,7 +12,7 @@ from common.isolation import worker
 from common.pairs.pair import discover
 from common.record.record_file import load_record, save_record
 
-pytestmark = pytest.mark.xdist_group("ranks")  # with pytest -n, one process: each part runs once for all tests
+pytestmark = pytest.mark.xdist_group("ranks")  # with pytest -n, one process: they run once for all tests
 HUNG_S, SLOW_S = 4.0, 60.0
 
 HEAD = '''"""Sum a vector over all processes: 4 bytes sent per element."""
@@ -82,24 +82,11 @@ CASES = {  # the variant's run, its verdict, its reason
 }  # fmt: skip
 
 
-QUICK = ("raises", "hangs", "ends_otherwise", "zz_honest")
-PARTS = (QUICK, tuple(name for name in CASES if name not in QUICK))
-by_part = pytest.mark.parametrize(
-    ("faults", "name"),
-    [
-        pytest.param(part, name, id=name, marks=[pytest.mark.rest] * (part != QUICK))
-        for part in PARTS for name in part
-    ],
-    indirect=["faults"], scope="module",
-)  # fmt: skip
-
-
 @pytest.fixture(scope="module")
-def faults(request, machine, tmp_path_factory):
-    """(The record of one run over some of them, the processes that it left behind.)"""
+def faults(machine, tmp_path_factory):
+    """(The record of one run over all of them, the processes that it left behind.)"""
     folder, call, before = tmp_path_factory.mktemp("faults"), worker.call, set(psutil.Process().children(True))
-    for name in request.param:
-        run = CASES[name][0]
+    for name, (run, _, _) in CASES.items():
         write_pair(folder, name, version(run), version(head=HEAD) + REFERENCE)
 
     def impatient(function, job, errand=None, **options):
@@ -113,19 +100,20 @@ def faults(request, machine, tmp_path_factory):
     return record, [each for each in left if "forkserver" not in " ".join(each.cmdline())]
 
 
-@by_part
+@pytest.mark.rest
+@pytest.mark.parametrize("name", CASES)
 def test_a_fault_of_a_rank_is_named(name, faults):
     row = row_of(faults[0], name)
     assert row.verdict == CASES[name][1], reason_of(row)
     assert re.search(CASES[name][2], reason_of(row)), reason_of(row)
 
 
-@pytest.mark.parametrize("faults", [QUICK], indirect=True, scope="module", ids=["quick"])
+@pytest.mark.rest
 def test_no_process_is_left_and_the_record_can_be_kept(faults, tmp_path):
     record, left = faults
     assert left == []
     save_record(record, tmp_path / "r.json")
-    assert len(load_record(tmp_path / "r.json").pairs) == len(QUICK)
+    assert len(load_record(tmp_path / "r.json").pairs) == len(CASES)
 
 
 def test_a_reference_has_an_answer_for_each_rank(machine, tmp_path):
