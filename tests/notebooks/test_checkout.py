@@ -45,6 +45,7 @@ def test_a_cell_says_what_it_imports_and_kept_outputs_do_not(forecaster, said):
     assert run.stdout == said
 
 
+@pytest.mark.rest
 def test_a_cell_in_another_checkout_ends_without_a_traceback(other):
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "IPython", "--colors=NoColor", "-c", CELL]

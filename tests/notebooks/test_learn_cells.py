@@ -56,6 +56,7 @@ def test_a_name_that_is_none_is_told_without_a_traceback(called, cell):
     assert told(error.value) == "no exercise is called 'ch1/pensil': did you mean ch1/pencil" and not cell.inserted
 
 
+@pytest.mark.rest
 def test_the_start_in_a_cell_is_graded_there(cell, capsys, tmp_path):
     pytest.importorskip("triton")
     nb.learn.edit("ch1/ragged")  # beside it is a file that no notebook can import
