@@ -92,7 +92,7 @@ def attention(q, keys, values, seen=None):  # [KV G, D], [KV, n, D] twice, [n] -
 
 
 def product(w, x):  # [N, K], [K] -> [N]: weights in the type of x, which is float64 in the reference
-    return torch.nn.functional.linear(x[None], w.to(x.dtype))[0]  # a matrix of one row: cuBLAS is slower for a vector
+    return torch.nn.functional.linear(x[None], w.to(x.dtype))[0]  # of one row, as nn.Linear has it
 
 
 def swiglu(x, w_gate_up, w_down):  # [H] -> [H]

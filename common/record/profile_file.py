@@ -17,7 +17,7 @@ from common.pairs.source import source_hash
 from common.record import files
 from common.record.files import Format, RecordError, file_errors, file_of_device, write_file
 from common.record.form import Seconds, Strict
-from common.record.store import as_json, codes_of_equal_work
+from common.record.store import as_json, carried_codes
 
 FORM = 1
 MOST_BYTES = 100_000  # of a compressed profile: they are committed
@@ -179,7 +179,8 @@ def is_current(profile: Profile, pair: Pair) -> bool:
     about = profile.about
     if about.arguments != as_json(pair.sizes.get(about.size)):
         return False
-    return about.source_hash == source_hash(pair) or about.source_hash in codes_of_equal_work(pair, about.size)
+    device = about.environment["device"]["name"]
+    return about.source_hash == source_hash(pair) or about.source_hash in carried_codes(pair, about.size, device)
 
 
 def _preference(profile: Profile) -> tuple[str, str]:

@@ -117,13 +117,13 @@ def current_filter(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
     return is_current
 
 
-def codes_of_equal_work(pair: Pair, size: str) -> set[str]:
-    """The hash of a pair's present code, and those from which a row of this size was carried to it."""
-    records = chapter_records(pair.chapter, class_of(size), problems={})
-    results = [result for _, record in records for result in record.pairs]
-    own = [result for result in results if (result.name, result.size) == (pair.name, size)]
-    code = source_hash(pair)
-    return {code, *(before for result in own if result.source_hash == code for before in result.carried)}
+def carried_codes(pair: Pair, size: str, device: str) -> set[str]:
+    """The hashes of code from which this device's row of a size was carried to the present code: of equal work."""
+    records = [record for _, record in chapter_records(pair.chapter, class_of(size), problems={})]
+    here = [record for record in records if record.environment["device"]["name"] == device]
+    own = (pair.name, size, source_hash(pair))
+    results = [result for record in here for result in record.pairs]
+    return {code for each in results if (each.name, each.size, each.source_hash) == own for code in each.carried}
 
 
 def added_variants(pair: Pair, result: PairResult) -> list[str]:
