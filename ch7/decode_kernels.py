@@ -126,35 +126,41 @@ def merge(sums_ptr, stats_ptr, y_ptr, head, G: tl.constexpr, GM: tl.constexpr, S
 
 
 @triton.jit
-def attend(
-    qkv_ptr, k_ptr, v_ptr, cos_ptr, sin_ptr, position_ptr, sums_ptr, stats_ptr, counter_ptr, y_ptr, C,
-    G: tl.constexpr, GM: tl.constexpr, GP: tl.constexpr, S: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
-    PDL: tl.constexpr,
-):  # fmt: skip
-    """Program (head, s): the s-th share of a key-value head's rows, for its G queries. The last to end merges."""
-    if PDL:
-        gdc_launch_dependents()
-    head, s, heads = tl.program_id(0), tl.program_id(1), tl.num_programs(0)
+def history(
+    k_ptr, v_ptr, cos_ptr, sin_ptr, position_ptr, head, s, C, S: tl.constexpr, D: tl.constexpr, B: tl.constexpr
+):
+    """What the s-th share of a head needs and no kernel in front makes: its first rows, and the angles."""
     position = tl.load(position_ptr).to(tl.int32)
     share = tl.cdiv(position, S)
     first, end = s * share, min((s + 1) * share, position)
     k_ptr += tl.cast(head, tl.int64) * C * D
     v_ptr += tl.cast(head, tl.int64) * C * D
-    keys, half, d = tl.arange(0, B), tl.arange(0, D // 2), tl.arange(0, D)
-    low, high, value = old_rows(k_ptr, v_ptr, first + keys, end, D)
+    low, high, value = old_rows(k_ptr, v_ptr, first + tl.arange(0, B), end, D)
+    half = tl.arange(0, D // 2)
     cos = tl.load(cos_ptr + position * (D // 2) + half)
     sin = tl.load(sin_ptr + position * (D // 2) + half)
-    wait(PDL)
+    return position, first, end, k_ptr, v_ptr, low, high, value, cos, sin
+
+
+@triton.jit
+def share(
+    old, qkv_ptr, sums_ptr, stats_ptr, head, s, heads, G: tl.constexpr, GP: tl.constexpr, S: tl.constexpr,
+    D: tl.constexpr, B: tl.constexpr, CACHE: tl.constexpr,
+):  # fmt: skip
+    """Attention of a head's G queries to its s-th share of rows: maxima, totals and sums. `old`: of `history`."""
+    position, first, end, k_ptr, v_ptr, low, high, value, cos, sin = old
+    keys, half, d = tl.arange(0, B), tl.arange(0, D // 2), tl.arange(0, D)
     g = tl.arange(0, GP)
     dtype: tl.constexpr = k_ptr.dtype.element_ty
     at, mask = (head * G + g)[:, None] * D + half[None, :], (g < G)[:, None]
-    q1 = tl.load(qkv_ptr + at, mask=mask, other=0.0) * D**-0.5
-    q2 = tl.load(qkv_ptr + at + D // 2, mask=mask, other=0.0) * D**-0.5
+    q1 = tl.load(qkv_ptr + at, mask=mask, other=0.0, cache_modifier=CACHE) * D**-0.5
+    q2 = tl.load(qkv_ptr + at + D // 2, mask=mask, other=0.0, cache_modifier=CACHE) * D**-0.5
     q_low, q_high = q1 * cos[None, :] - q2 * sin[None, :], q2 * cos[None, :] + q1 * sin[None, :]
     key_ptr = qkv_ptr + (heads * G + head) * D
-    k1, k2 = tl.load(key_ptr + half), tl.load(key_ptr + D // 2 + half)
+    k1 = tl.load(key_ptr + half, cache_modifier=CACHE)
+    k2 = tl.load(key_ptr + D // 2 + half, cache_modifier=CACHE)
     new_low, new_high = k1 * cos - k2 * sin, k2 * cos + k1 * sin
-    new_value = tl.load(key_ptr + heads * D + d)
+    new_value = tl.load(key_ptr + heads * D + d, cache_modifier=CACHE)
     if s == 0:
         tl.store(k_ptr + tl.cast(position, tl.int64) * D + half, new_low.to(dtype))
         tl.store(k_ptr + tl.cast(position, tl.int64) * D + D // 2 + half, new_high.to(dtype))
@@ -176,6 +182,21 @@ def attend(
     tl.store(stats_ptr + 2 * at, top, mask=g < G)
     tl.store(stats_ptr + 2 * at + 1, total, mask=g < G)
     tl.store(sums_ptr + at[:, None] * D + d[None, :], sums, mask=mask)
+
+
+@triton.jit
+def attend(
+    qkv_ptr, k_ptr, v_ptr, cos_ptr, sin_ptr, position_ptr, sums_ptr, stats_ptr, counter_ptr, y_ptr, C,
+    G: tl.constexpr, GM: tl.constexpr, GP: tl.constexpr, S: tl.constexpr, D: tl.constexpr, B: tl.constexpr,
+    PDL: tl.constexpr,
+):  # fmt: skip
+    """Program (head, s): the s-th share of a key-value head's rows, for its G queries. The last to end merges."""
+    if PDL:
+        gdc_launch_dependents()
+    head, s, heads = tl.program_id(0), tl.program_id(1), tl.num_programs(0)
+    old = history(k_ptr, v_ptr, cos_ptr, sin_ptr, position_ptr, head, s, C, S, D, B)
+    wait(PDL)
+    share(old, qkv_ptr, sums_ptr, stats_ptr, head, s, heads, G, GP, S, D, B, "")
     tl.debug_barrier()  # all threads have written
     if tl.atomic_add(counter_ptr + head, 1, sem="acq_rel") == S - 1:
         merge(sums_ptr, stats_ptr, y_ptr, head, G, GM, S, D)
