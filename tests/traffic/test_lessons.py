@@ -345,6 +345,11 @@ CHAPTER_7 = {
             launches=2 * 5 + 2, atomics=2 * 2 * 16, per_address=16,
         ),
         "optimized/dependent": says("the same, and two integers", launches=2 * 5 + 4, atomics=2 * 2 * 16),
+        "optimized/one": says(
+            "2 products a layer add 256 rows to x, 16 programs count themselves at each of 2 heads; it arrives 13 times, "
+            "leaves once, and asks 9 times before a product and 64 before a share of a head: most at one counter, 80",
+            launches=1, atomics=2 * 2 * 256 + 2 * 2 * 16 + 13 + 1 + 9 + 64, per_address=9 + 7 + 64,
+        ),
     },
     "ch7/gemv": {  # KiB: W is 4096, x 16; the unit is both
         "baseline": says("x for each of 256 rows", launches=1, requested=(4096 + 256 * 16) / 4112, distinct=1),
