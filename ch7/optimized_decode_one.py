@@ -21,6 +21,7 @@ import torch
 CLOCK = "wall"  # a token waits for the host, too
 TOLERANCE = (0.1, 0.25)  # each layer rounds to 16 bits; of 100,000 errors the largest is several times their RMS
 VERSUS = "dependent"
+SPILLS = "a part of the tiles that are on their way: four instructions on capability 8.0, whose products read registers"
 STRESS = {
     "arrays with gaps": "a model's own weights are contiguous",
     "arrays with wide gaps": "a model's own weights are contiguous",
