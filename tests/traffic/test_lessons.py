@@ -347,7 +347,7 @@ CHAPTER_7 = {
         "optimized/dependent": says("the same, and two integers", launches=2 * 5 + 4, atomics=2 * 2 * 16),
         "optimized/one": says(
             "2 products a layer add 256 rows to x, 16 programs count themselves at each of 2 heads; it arrives 13 "
-            "times, leaves once, asks 9 times before a product and 64 before a share of a head: 80 at one counter at most",
+            "times, leaves once, asks 9 times before a product and 64 before a share of a head: 80 at one counter",
             launches=1, atomics=2 * 2 * 256 + 2 * 2 * 16 + 13 + 1 + 9 + 64, per_address=9 + 7 + 64,
         ),
     },
