@@ -147,7 +147,10 @@ def share(
     old, qkv_ptr, sums_ptr, stats_ptr, head, s, heads, G: tl.constexpr, GP: tl.constexpr, S: tl.constexpr,
     D: tl.constexpr, B: tl.constexpr, CACHE: tl.constexpr,
 ):  # fmt: skip
-    """Attention of a head's G queries to its s-th share of rows: maxima, totals and sums. `old`: of `history`."""
+    """Attention of a head's G queries to its s-th share of rows: maxima, totals and sums. `old`: of `history`.
+
+    CACHE: ".cg" where programs of the same kernel wrote `qkv`, since L1 may hold older values; else "".
+    """
     position, first, end, k_ptr, v_ptr, low, high, value, cos, sin = old
     keys, half, d = tl.arange(0, B), tl.arange(0, D // 2), tl.arange(0, D)
     g = tl.arange(0, GP)

@@ -1,8 +1,9 @@
 """A step of the model in one kernel. All programs are resident, and meet where one needs another's rows.
 
-A layer is four products and attention. Of each product a program owns a part of the rows, and reads it in tiles: two
-are in its registers, and each is loaded again as soon as its sum is taken. The last two make room for the first two of
-the next product, which depend on nothing that this kernel makes: they are on their way while the programs meet.
+A layer is four products and attention. Of each product a program owns a part of the rows, and reads it in tiles. Two
+tiles are in its registers. As soon as one is summed, the next one is loaded in its place; in the place of the last two,
+the first two of the next product. These depend on nothing that this kernel makes: one is asked for before the program
+arrives, one before it waits.
 """
 
 import torch
@@ -10,8 +11,8 @@ import triton
 import triton.language as tl
 from decode_kernels import KEYS, SPLITS, buffers, history, merge, share
 
-PER_SM, WARPS = 2, 4  # 255 registers a thread: no tile is spilled
-ELEMENTS = {"qkv": 8192, "out": 8192, "gate_up": 16_384, "down": 16_384}  # of a tile: 16 or 32 KiB
+PER_SM, WARPS = 2, 4  # 255 registers a thread: on an H200 nothing spills. Three do not fit on an SM, four spill
+ELEMENTS = {"qkv": 8192, "out": 8192, "gate_up": 16_384, "down": 16_384}  # of a tile, padded: the fastest of 14 forms
 EARLY = 1  # of the next two tiles so many are loaded before the arrival, which waits for loads on the way
 LINE = 32  # counters of 4 bytes lie a cache line apart
 PHASES, MERGES, LEFT, SHARES = (tl.constexpr(i * LINE) for i in range(4))  # counters; the last: one for each head
@@ -25,7 +26,10 @@ def arrive(counter_ptr):
 
 @triton.jit
 def meet(counter_ptr, count):
-    """Until `count` have arrived. One thread asks; what the others wrote must be read from L2 (.cg)."""
+    """Until `count` have arrived. One thread asks, by adding 0: Triton has no load that acquires.
+
+    What other programs wrote is read from L2 (.cg): this SM's L1 may hold older values.
+    """
     while tl.atomic_add(counter_ptr, 0, sem="acquire") < count:
         pass
     tl.debug_barrier()
@@ -35,7 +39,7 @@ def meet(counter_ptr, count):
 def tile(w_ptr, n, t, SHAPE: tl.constexpr):
     """Tile t of this program's part of n rows: [ROWS, KP]. Of gate and up rows alternate.
 
-    Two weights of 16 bits stay one word: on their way from product to product each would take a register of 32.
+    Two weights of 16 bits are loaded as one word. Apart, each would take a register of 32 bits while it waits.
     """
     K: tl.constexpr = SHAPE[1] // SHAPE[7]
     KP: tl.constexpr = SHAPE[2] // SHAPE[7]
@@ -64,7 +68,7 @@ def halves(word, DTYPE: tl.constexpr):
 
 @triton.jit
 def finish(w, t, x, rstd, y_ptr, DTYPE: tl.constexpr, SHAPE: tl.constexpr, ADD: tl.constexpr):
-    """Sum tile t, and write its rows. L2 adds to x: the program needs not read its rows."""
+    """Sum tile t, and write its rows. Rows of x are added in L2: the program need not read them."""
     ROWS: tl.constexpr = SHAPE[3] // SHAPE[5]
     even, odd = x
     if SHAPE[7] == 2:
@@ -137,7 +141,7 @@ def one(
     a, b = tile(w_qkv_ptr, QKV[0], 0, QKV), tile(w_qkv_ptr, QKV[0], 1, QKV)
     cols, done = tl.arange(0, QKV[2]), counter_ptr + PHASES
     row = tl.load(embedding_ptr + tl.load(token_ptr) * H + cols, mask=cols < H, other=0.0)
-    tl.store(x_ptr + cols, row.to(tl.float32), mask=cols < H)  # every program writes all of x: the same
+    tl.store(x_ptr + cols, row.to(tl.float32), mask=cols < H)  # all write the same: each finds x without a meeting
     for layer in tl.range(0, L, disable_licm=True):
         i, last = tl.cast(layer, tl.int64), layer == L - 1
         w_qkv, w_out, w_down = w_qkv_ptr + i * QKV[0] * H, w_out_ptr + i * H * OUT[1], w_down_ptr + i * H * DOWN[1]

@@ -1,4 +1,4 @@
-"""Decode one token in one kernel: its programs meet at barriers, with the next weights on their way into registers.
+"""Decode one token in one kernel: its programs meet 110 times, with the next weights on their way into registers.
 
 Problem: each of the 112 kernels of `optimized_decode_dependent.py` is started by the hardware, and its programs load
 their first weights when there is room beside those of the kernel in front.
@@ -9,9 +9,10 @@ asks until all have. Weights depend on nobody: a program loads its first rows of
     product   |-- weights, x, sum --|-- arrive, wait --|-- x, sum --|
     next                     |-- weights --                         |-- weights --
 
-Cost: the same bytes in one launch, and 110 barriers.
-Predict: a barrier is an addition and a question to L2, 0.6 us each. Two tiles a program are on their way meanwhile, 16
-KiB each or more. How long does memory need for them at 4.8 TB/s? So what do 110 barriers cost?
+Cost: the same bytes in one launch, and 110 meetings.
+Predict: assume that a meeting, an addition and a question to L2, takes 0.6 us in all. Each program has asked for two
+tiles of the next product by then, 16 KiB each or more. How long does memory need for them at 4.8 TB/s? So what do 110
+meetings cost?
 """
 
 import decode_one_kernel
@@ -21,7 +22,7 @@ import torch
 CLOCK = "wall"  # a token waits for the host, too
 TOLERANCE = (0.1, 0.25)  # each layer rounds to 16 bits; of 100,000 errors the largest is several times their RMS
 VERSUS = "dependent"
-SPILLS = "a part of the tiles that are on their way: four instructions on capability 8.0, whose products read registers"
+SPILLS = "on capability 8.0 four instructions: attention's products have their operands in registers, beside the tiles"
 STRESS = {
     "arrays with gaps": "a model's own weights are contiguous",
     "arrays with wide gaps": "a model's own weights are contiguous",
