@@ -112,5 +112,5 @@ def test_without_a_part_of_it_a_sum_is_wrong(processes, tmp_path, name, line, ch
     (tmp_path / "symmetric_memory.py").write_text((ROOT / "ch6/symmetric_memory.py").read_text())
     (tmp_path / PATHS[name].name).write_text(text.replace(line, changed))
     right = [sum(each) for each in zip(xs_of(0, 127), xs_of(1, 127), strict=True)]
-    found = everywhere(processes, tmp_path, 127, tmp_path / PATHS[name].name, late_s=0.01)
+    found = everywhere(processes, tmp_path, 127, tmp_path / PATHS[name].name, late_s=0.05)  # many calls of the other
     assert not all(torch.equal(a, b) for mine in found for a, b in zip(mine, right, strict=True))
