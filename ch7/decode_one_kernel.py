@@ -12,7 +12,7 @@ import triton.language as tl
 from decode_kernels import KEYS, SPLITS, buffers, history, merge, share
 
 PER_SM, WARPS = 2, 4  # 255 registers a thread: on an H200 nothing spills. Three do not fit on an SM, four spill
-ELEMENTS = {"qkv": 8192, "out": 8192, "gate_up": 16_384, "down": 16_384}  # of a tile, padded: the fastest of 14 forms
+ELEMENTS = {"qkv": 8192, "out": 8192, "gate_up": 16_384, "down": 16_384}  # of a tile, padded
 EARLY = 1  # of the next two tiles so many are loaded before the arrival, which waits for loads on the way
 LINE = 32  # counters of 4 bytes lie a cache line apart
 PHASES, MERGES, LEFT, SHARES = (tl.constexpr(i * LINE) for i in range(4))  # counters; the last: one for each head
