@@ -8,8 +8,8 @@ CHAPTERS := $(sort $(wildcard ch[0-9]))
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 LESSON = $(firstword $(wildcard notebooks/ch$(patsubst ch%,%,$(or $(CHAPTER),1))_*.ipynb))
 NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
-# one thread each: with two cores, two threads of each process would wait for each other
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 3 --dist loadgroup
+# one thread each: of two processes on two cores, two threads each would wait for each other
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
 ALONE := $(PY) -m pytest -p no:nbval tests/engine/test_times.py tests/calibration tests/liars/test_on_gpu.py
 
 ifneq ($(filter lab,$(MAKECMDGOALS)),)  # before anything is installed
@@ -40,8 +40,8 @@ calibrate: .venv/.ready ## does the harness measure truly on this machine? Minut
 record: .venv/.ready ## measure all that recorded/ lacks, or that is stale there, on this machine; ARGS=--help lists options
 	$(PY) -m tools record $(ARGS)
 
-# Three at a time, for two cores: some wait (the rest: notebooks first, they are long). Then, one after the other, those
-# that compare times. All of it runs, whatever fails.
+# Two at a time (the rest: notebooks first, they are long); then, one after the other, those that compare times. All of
+# it runs, whatever fails.
 test: .venv/.tested ## what every change must pass: five minutes on two cores
 	@$(PYTEST) -p no:nbval tests -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
 
