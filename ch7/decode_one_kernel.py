@@ -13,7 +13,6 @@ from decode_kernels import KEYS, SPLITS, buffers, history, merge, share
 
 PER_SM, WARPS = 2, 4  # 255 registers a thread: on an H200 nothing spills. Three do not fit on an SM, four spill
 ELEMENTS = {"qkv": 8192, "out": 8192, "gate_up": 16_384, "down": 16_384}  # of a tile, padded
-EARLY = 1  # of the next two tiles so many are loaded before the arrival, which waits for loads on the way
 LINE = 32  # counters of 4 bytes lie a cache line apart
 PHASES, MERGES, LEFT, SHARES = (tl.constexpr(i * LINE) for i in range(4))  # counters; the last: one for each head
 
@@ -91,7 +90,7 @@ def finish(w, t, x, rstd, y_ptr, DTYPE: tl.constexpr, SHAPE: tl.constexpr, ADD: 
 @triton.jit
 def product(
     a, b, w_ptr, x_ptr, gain_ptr, y_ptr, until_ptr, count, counter_ptr, next_ptr, next_n, SHAPE: tl.constexpr,
-    NEXT: tl.constexpr, ADD: tl.constexpr, EPS: tl.constexpr, EARLY: tl.constexpr,
+    NEXT: tl.constexpr, ADD: tl.constexpr, EPS: tl.constexpr,
 ):  # fmt: skip
     """Rows of W x, with x normalized unless they are added. a, b: its first two tiles. Returns those of the next."""
     cols, TILES = tl.arange(0, SHAPE[2]), SHAPE[4]
@@ -115,17 +114,10 @@ def product(
         a = b
         b = tile(w_ptr, SHAPE[0], TILES - 1, SHAPE)
     finish(a, TILES - 2, x, rstd, y_ptr, DTYPE, SHAPE, ADD)
-    if EARLY >= 1:
-        next_a = tile(next_ptr, next_n, 0, NEXT)
+    next_a = tile(next_ptr, next_n, 0, NEXT)
     finish(b, TILES - 1, x, rstd, y_ptr, DTYPE, SHAPE, ADD)
-    if EARLY >= 2:
-        next_b = tile(next_ptr, next_n, 1, NEXT)
-    arrive(counter_ptr)
-    if EARLY < 1:
-        next_a = tile(next_ptr, next_n, 0, NEXT)
-    if EARLY < 2:
-        next_b = tile(next_ptr, next_n, 1, NEXT)
-    return next_a, next_b
+    arrive(counter_ptr)  # it waits for loads on the way: the second tile is asked for after it
+    return next_a, tile(next_ptr, next_n, 1, NEXT)
 
 
 @triton.jit
@@ -134,7 +126,7 @@ def one(
     w_gate_up_ptr, w_down_ptr, w_head_ptr, x_ptr, qkv_ptr, y_ptr, inner_ptr, logits_ptr, sums_ptr, stats_ptr,
     counter_ptr, C, L, QKV: tl.constexpr, OUT: tl.constexpr, GATE_UP: tl.constexpr, DOWN: tl.constexpr,
     HEAD: tl.constexpr, KV: tl.constexpr, G: tl.constexpr, GM: tl.constexpr, GP: tl.constexpr, S: tl.constexpr,
-    D: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr, EARLY: tl.constexpr,
+    D: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr,
 ):  # fmt: skip
     H: tl.constexpr = QKV[1]
     P: tl.constexpr = QKV[6]
@@ -146,9 +138,7 @@ def one(
         i, last = tl.cast(layer, tl.int64), layer == L - 1
         w_qkv, w_out, w_down = w_qkv_ptr + i * QKV[0] * H, w_out_ptr + i * H * OUT[1], w_down_ptr + i * H * DOWN[1]
         w_gate_up, gains_ptr, count = w_gate_up_ptr + i * 2 * GATE_UP[0] * H, norms_ptr + i * 2 * H, layer * 4 * P
-        a, b = product(
-            a, b, w_qkv, x_ptr, gains_ptr, qkv_ptr, done, count, done, w_out, H, QKV, OUT, False, EPS, EARLY
-        )  # fmt: skip
+        a, b = product(a, b, w_qkv, x_ptr, gains_ptr, qkv_ptr, done, count, done, w_out, H, QKV, OUT, False, EPS)
         for part in range(tl.program_id(0), KV * S, P):
             head, s, before = part // S, part % S, i * KV * C * D
             old = history(k_ptr + before, v_ptr + before, cos_ptr, sin_ptr, position_ptr, head, s, C, S, D, B)
@@ -161,20 +151,20 @@ def one(
                 arrive(counter_ptr + MERGES)
         a, b = product(
             a, b, w_out, y_ptr, gains_ptr, x_ptr, counter_ptr + MERGES, (layer + 1) * KV, done, w_gate_up, GATE_UP[0],
-            OUT, GATE_UP, True, EPS, EARLY,
+            OUT, GATE_UP, True, EPS,
         )  # fmt: skip
         a, b = product(
             a, b, w_gate_up, x_ptr, gains_ptr + H, inner_ptr, done, count + 2 * P, done, w_down, H, GATE_UP, DOWN,
-            False, EPS, EARLY,
+            False, EPS,
         )  # fmt: skip
         next_ptr, next_n = tl.where(last, w_head_ptr, w_qkv + QKV[0] * H), tl.where(last, HEAD[0], QKV[0])
         a, b = product(
             a, b, w_down, inner_ptr, gains_ptr, x_ptr, done, count + 3 * P, done, next_ptr, next_n, DOWN, QKV, True,
-            EPS, EARLY,
+            EPS,
         )  # fmt: skip
     product(
         a, b, w_head_ptr, x_ptr, norms_ptr + 2 * L * H, logits_ptr, done, 4 * L * P, done, w_head_ptr, 0, HEAD, HEAD,
-        False, EPS, EARLY,
+        False, EPS,
     )  # fmt: skip
     if tl.atomic_add(counter_ptr + LEFT, 1, sem="acq_rel") == P - 1:  # nobody waits any more: all are 0 for the next
         tl.store(counter_ptr + PHASES, 0)
@@ -182,17 +172,17 @@ def one(
         tl.store(counter_ptr + LEFT, 0)
 
 
-def programs(device, per_sm):
+def programs(device):
     """As many as are resident at once; in Triton's interpreter, which runs one after the other, one."""
-    return torch.cuda.get_device_properties(device).multi_processor_count * per_sm if device.type != "cpu" else 1
+    return torch.cuda.get_device_properties(device).multi_processor_count * PER_SM if device.type != "cpu" else 1
 
 
-def shapes(H, F, rows, qkv, vocabulary, P, bits, elements):
+def shapes(H, F, rows, qkv, vocabulary, P, bits):
     """Of each product, when the kernel is compiled: N, K, padded K, ROWS, tiles, parts, programs, weights a word."""
 
     def shape(name, N, K, parts=1):
         padded = triton.next_power_of_2(K)
-        rows = max(elements[name] // padded, parts)
+        rows = max(ELEMENTS[name] // padded, parts)
         tiles = max(2, triton.cdiv(triton.cdiv(N, P) * parts, rows))
         return N, K, padded, rows, tiles, parts, P, 2 if bits == 16 and K % 2 == 0 else 1
 
@@ -209,19 +199,18 @@ def made(cache_k, **weights):
 
 def step(
     made, eps, token, position, cache_k, cache_v, w_cos, w_sin, w_embedding, w_norms, w_qkv, w_out, w_gate_up, w_down,
-    w_head, per_sm=PER_SM, warps=WARPS, elements=ELEMENTS, early=EARLY,
+    w_head,
 ):  # fmt: skip
     """The logits [V], in the type of the weights, in a buffer that the next step overwrites. `made`: of `made`."""
     (layers, kv_heads, C, D), (_, H, rows) = cache_k.shape, w_out.shape
     if triton.next_power_of_2(D) != D:
         raise ValueError(f"heads of {D} channels: this kernel needs a power of two")
-    G, P = rows // D // kv_heads, programs(token.device, per_sm)
-    products = shapes(H, w_down.shape[2], rows, w_qkv.shape[1], len(w_head), P, 8 * w_head.itemsize, elements)
+    G, P = rows // D // kv_heads, programs(token.device)
+    products = shapes(H, w_down.shape[2], rows, w_qkv.shape[1], len(w_head), P, 8 * w_head.itemsize)
     one[(P,)](
         token, position, cache_k, cache_v, w_cos, w_sin, w_embedding, w_norms, w_qkv, w_out, w_gate_up, w_down, w_head,
         *(made[name] for name in ("x", "qkv", "y", "inner", "logits", "sums", "stats", "counter")), C, layers,
         **products, KV=kv_heads, G=G, GM=triton.next_power_of_2(G), GP=max(16, triton.next_power_of_2(G)), S=SPLITS,
-        D=D, B=KEYS, EPS=eps, EARLY=early, num_warps=warps, maxnreg=65_536 // (32 * warps * per_sm),
-        launch_cooperative_grid=True,
+        D=D, B=KEYS, EPS=eps, num_warps=WARPS, maxnreg=65_536 // (32 * WARPS * PER_SM), launch_cooperative_grid=True,
     )  # fmt: skip
     return made["logits"]
