@@ -1,6 +1,7 @@
 """What several test modules need: pairs to write into a folder, runs of benchmark.py over them, chosen records."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from common.show import words
 SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
 VECTOR = 'return {"x": torch.randn(n, device=device), "w_shift": torch.randn(1, device=device)}'
 HONEST = "return 2 * x + w_shift"
+TEMPLATE = ["baseline_blend.py", "optimized_blend.py"]
+NAMED_BLOCK = re.compile(r"^`(\w+\.py)`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def version(
@@ -59,6 +62,16 @@ def write_pair(folder: Path, name: str, variants: dict[str, str] | str, baseline
     for variant, text in ({"": variants} if isinstance(variants, str) else variants).items():
         path = folder / f"optimized_{name}{'_' if variant else ''}{variant}.py"
         path.write_text(text.replace(f"SIZES = {SIZES!r}\n", ""))
+
+
+def write_template(folder: Path) -> None:
+    """The pair of CONTRIBUTING.md, as a reader would save it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = dict(NAMED_BLOCK.findall(text))
+    assert sorted(blocks) == TEMPLATE
+    assert text.count("```python") == len(blocks)
+    for name, code in blocks.items():
+        (folder / name).write_text(code, encoding="utf-8")
 
 
 def one_pair(folder: Path, optimized: str | None = None, baseline: str | None = None, name: str = "double") -> Pair:

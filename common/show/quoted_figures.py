@@ -101,16 +101,26 @@ def figure(device: str, chapter: str, title: str) -> str:
 
 def _of_profile(device: str, chapter: str, parts: re.Match[str], size: str) -> str:
     """The same of a recorded profile."""
-    pair = next((pair for pair in discover(ROOT / chapter) if pair.name == parts["pair"]), None)
-    if pair and parts["variant"] in pair.by_name and size in pair.timed_sizes and OF_PROFILE.fullmatch(parts["field"]):
-        profiles = profile_file.find(pair, parts["variant"], size, device)
-        if current := [profile for profile in profiles if profile_file.is_current(profile, pair)]:
-            field = parts["field"].removeprefix("profile ")
-            if found := quotable(current[0]).get(field):
-                return found
-            raise UserError(f'{chapter}: "{parts[0]}": this profile has no {field}')
-        return STALE if profiles else NOT_YET
-    raise UserError(f'{chapter}: "{parts[0]}" names no profile: its fields are {NAMED}')
+    is_field = OF_PROFILE.fullmatch(parts["field"])
+    fields = _profile_fields(device, chapter, parts["pair"], parts["variant"], size) if is_field else None
+    if fields is None:
+        raise UserError(f'{chapter}: "{parts[0]}" names no profile: its fields are {NAMED}')
+    if isinstance(fields, str):
+        return fields
+    if found := fields.get(parts["field"].removeprefix("profile ")):
+        return found
+    raise UserError(f'{chapter}: "{parts[0]}": this profile has no {parts["field"].removeprefix("profile ")}')
+
+
+@cache
+def _profile_fields(device: str, chapter: str, name: str, label: str, size: str) -> dict[str, str] | str | None:
+    """All that prose quotes of a profile; STALE or NOT_YET without one; None if the chapter has no such version."""
+    pair = next((pair for pair in discover(ROOT / chapter) if pair.name == name), None)
+    if not pair or label not in pair.by_name or size not in pair.timed_sizes:
+        return None
+    profiles = profile_file.find(pair, label, size, device)
+    current = next((profile for profile in profiles if profile_file.is_current(profile, pair)), None)
+    return quotable(current) if current else STALE if profiles else NOT_YET
 
 
 def _is_of_chapter(chapter: str, parts: re.Match[str], size: str) -> bool:

@@ -28,6 +28,7 @@ def course(tmp_path, monkeypatch):
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     quoted_figures._results.cache_clear()
     quoted_figures._is_current.cache_clear()
+    quoted_figures._profile_fields.cache_clear()
     write_pair(tmp_path / "ch1", "double", ASKING, PLAIN)
 
     def keep(text="", **fields):
@@ -40,6 +41,7 @@ def course(tmp_path, monkeypatch):
     yield keep
     quoted_figures._results.cache_clear()
     quoted_figures._is_current.cache_clear()
+    quoted_figures._profile_fields.cache_clear()
 
 
 QUOTED = {"optimized: ratio": "2.00x", "optimized: time": "1.00 ms", "baseline: time": "2.00 ms"}
@@ -110,6 +112,7 @@ def profiled(course, tmp_path):
         about = About("ch1", "double", "optimized", "default", environment=environment, **times, **fields)
         work = [Event("k", "X", category, 0, 7, begin, length) for begin, length in ((0, 50), (60, 25))]
         profile_file.keep(Profile(about, work, COUNTERS), tmp_path / "recorded")
+        quoted_figures._profile_fields.cache_clear()
 
     course()
     return keep
@@ -142,6 +145,7 @@ def test_a_profile_of_code_from_which_a_row_was_carried_is_quoted(course, profil
     title = "double optimized: profile idle"
     assert quoted_figures.figure("nvidia_h200", "ch1", title) == "stale"
     course(carried=["another"])
+    quoted_figures._profile_fields.cache_clear()
     assert quoted_figures.figure("nvidia_h200", "ch1", title) == "25%"
 
 

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from unittest.mock import DEFAULT, Mock
 
 import pytest
-from samples import HONEST, because, pair_result, reason_of, record, version, write_pair
+from samples import because, pair_result, reason_of, record, version, write_pair, write_template
 
 import benchmark
 from ch1.compare import compare
@@ -451,12 +451,11 @@ in_one_process = pytest.mark.xdist_group("real run")  # with pytest -n: it is ru
 
 @pytest.fixture(scope="module")
 def real_run(tmp_path_factory):
-    """One measured and one wrong pair, run as a user does."""
+    """The template, which is measured, and a wrong pair, run as a user does."""
     folder = tmp_path_factory.mktemp("real")
-    cost = "def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}"
-    chatty = f"import os\nos.system('echo chatter >&2')\nprint('chatter', flush=True)\n{HONEST}"
-    write_pair(folder / "pairs", "double", version(chatty, extra=cost), version(extra=cost))
-    write_pair(folder / "pairs", "liar", version("return 0 * x"))
+    chatty = "import os\nos.system('echo chatter >&2')\nprint('chatter', flush=True)\nreturn 0 * x"
+    write_pair(folder / "pairs", "liar", version(chatty))
+    write_template(folder / "pairs")
     options = ["--fast", "--json", folder / "r.json", "--plot", folder / "p.png", "--device", "cpu"]
     return shell("--path", folder / "pairs", *options), folder
 
@@ -468,7 +467,7 @@ def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_r
     for part in (ESCAPE, "chatter"):  # what a pair prints is its own affair
         assert part not in done.stdout + done.stderr
     progress = [line for line in done.stderr.splitlines() if not line.startswith("other load")]
-    assert progress == ["[1] double default", "[2] liar default"]
+    assert progress == ["[1] blend cpu", "[2] liar default"]
     assert "wrong answer at size check (" in done.stdout and "): liar" in done.stdout
     assert "cores), fast" in done.stdout
     assert done.returncode == 1
@@ -479,13 +478,14 @@ def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_r
 def test_a_run_leaves_a_valid_record_and_a_plot(real_run):
     _, folder = real_run
     kept = load_record(folder / "r.json")
-    double, liar = kept.pairs
-    assert (double.name, liar.name, liar.rows[0].ratio) == ("double", "liar", None)
+    blend, liar = kept.pairs
+    assert (blend.name, liar.name, liar.rows[0].ratio) == ("blend", "liar", None)
+    assert blend.rows[0].verdict in ("faster", "slower", "same", "unsure")
     assert kept.environment["fast"] and kept.environment["device"]["kind"] == "cpu"
     assert kept.environment["argv"][:2] == ["--path", "pairs"]  # and no folder of this machine
     assert {"dram_bytes", "dram_read_bytes", "dram_write_bytes", "fp64_flops", "fp32_flops"} <= set(kept.limits)
     assert all(limit["measured"] > 0 for limit in kept.limits.values())
-    assert double.limit_s == pytest.approx(double.cost["dram_bytes"] / kept.limits["dram_bytes"]["measured"])
+    assert blend.limit_s == pytest.approx(blend.cost["dram_bytes"] / kept.limits["dram_bytes"]["measured"])
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
 
 

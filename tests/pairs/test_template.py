@@ -1,43 +1,26 @@
 """CONTRIBUTING.md's pair is one that a reader can copy: it runs, it is right, and a wrong answer in it is found."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
+from samples import TEMPLATE, write_template
 
 from common.engine.runner import run_pairs
-from common.pairs.pair import ROOT, discover, load
+from common.pairs.pair import discover, load
 
-NAMED_BLOCK = re.compile(r"^`(\w+\.py)`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NAMES = ["baseline_blend.py", "optimized_blend.py"]
 RUN_BODY = re.compile(r"(?<=\ndef run\(a, b, weight\):\n    )return .*")
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """The template's files, as a reader would save them."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = dict(NAMED_BLOCK.findall(text))
-    assert sorted(blocks) == NAMES
-    assert text.count("```python") == len(blocks)
-    for name, code in blocks.items():
-        (tmp_path / name).write_text(code, encoding="utf-8")
+def folder(tmp_path):  # test_cli.py runs the pair from the shell
+    write_template(tmp_path)
     return tmp_path
 
 
-@pytest.mark.rest
-def test_template_runs(folder):
-    command = [sys.executable, ROOT / "benchmark.py", "--path", folder, "--fast"]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\b(faster|slower|same|unsure)\b", done.stdout)
-
-
 @pytest.mark.parametrize("n", [1, 129])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TEMPLATE)
 def test_version_agrees_with_numpy(folder, name, n):
     version = load(folder / name)
     given = version.inputs(n=n, device="cpu")
@@ -55,7 +38,7 @@ def verdict_of(folder):
 
 def test_it_is_right_and_zeros_are_found(folder, machine):
     assert verdict_of(folder) == "verified"
-    for name in NAMES:
+    for name in TEMPLATE:
         text = (folder / name).read_text(encoding="utf-8")
         code, replaced = RUN_BODY.subn("return torch.zeros_like(a)", text)
         assert replaced == 1
