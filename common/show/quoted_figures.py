@@ -6,7 +6,8 @@
 A title is PAIR VARIANT: FIELD, then ` at SIZE` but for the default. VARIANT is as in the tables: `optimized`, `fused`,
 `fused vs vectorized`; `baseline` has a time and a peak only. FIELD is `ratio`, `time`, `peak` (the most memory that a
 call has in use at once), `limit` (what it reaches of the measured limit), `verdict`, or `library`. The generator writes
-what stands in the brackets. For a pair and variant that exist and have no record yet that is `not recorded yet`.
+what stands in the brackets. For a pair and variant that exist and have no record yet that is `not recorded yet`;
+for what ran and has no such figure, its verdict (`too short`).
 
 Of a recorded profile FIELD is `profile busy` or `profile idle` (the GPU's share of a call), `profile launches`,
 `profile gap` (the longest, and what the GPU waits for), `profile time_1` (of what works longest, numbered as
@@ -80,7 +81,9 @@ def newest_interval(title: str) -> tuple[float, float] | None:
 
 
 def figure(device: str, chapter: str, title: str) -> str:
-    """What is recorded under a title; `stale` if the pair has changed since, `not recorded yet` if it was never timed.
+    """What is recorded under a title, or why there is nothing.
+
+    That is `stale` if the pair has changed since, `not recorded yet` if it was never run, or its verdict (`too short`).
 
     Raises UserError for a title that names no pair, variant, timed size or field of the chapter.
     """
@@ -95,7 +98,7 @@ def figure(device: str, chapter: str, title: str) -> str:
         if text := fields.get(parts["field"]):
             return text
         if "time" not in fields and _is_of_chapter(chapter, parts, size):
-            return NOT_YET
+            return fields.get("verdict", NOT_YET)
     raise UserError(f'{chapter}: nothing recorded on {device} is called "{title}"')
 
 

@@ -10,7 +10,9 @@ from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import profile_file
+from common.record.outcome import Verdict
 from common.record.profile_file import About, Event, Profile
+from common.record.result import Row
 from common.record.store import keep_record
 from common.show import quoted_figures
 from tools import answers_page
@@ -59,6 +61,11 @@ def test_quoted_figures_are_made_anew(course):
 def test_a_figure_of_a_pair_that_has_changed_is_stale(course):
     course(source_hash="another")
     assert quoted_figures.figure("nvidia_h200", "ch1", "double optimized: ratio") == "stale"
+
+
+def test_a_figure_of_what_could_not_be_timed_is_its_verdict(course):
+    course(rows=[Row("optimized", "baseline", Verdict.TOO_SHORT)])
+    assert quoted_figures.figure("nvidia_h200", "ch1", "double optimized: ratio") == "too short"
 
 
 @pytest.mark.parametrize("title", ["twice optimized: ratio", "twice baseline: time", "double optimized: ratio at small",

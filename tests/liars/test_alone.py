@@ -87,7 +87,7 @@ def unsettled(job, result, call):
 def test_a_gain_that_comes_of_slowing_the_other_is_none(how, settled, verdict, measure):
     for _ in range(3):
         row = measure(f"brake()\n{OWN}", BRAKES[how], settled)
-        if "differs from itself" not in reason_of(row):  # if it does, the machine was too noisy to show anything
+        if "quieter machine" not in reason_of(row):  # which was too noisy to show anything
             break
     assert row.verdict == verdict, row
     assert settled is unsettled or reason_of(row).startswith("beside the others "), row

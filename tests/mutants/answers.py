@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 from common.learn.exercise import Exercise, exercises
 from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
-from common.show.quoted_figures import NOT_YET as NOT_RECORDED
-from common.show.quoted_figures import STALE, newest_figure
+from common.show.quoted_figures import newest_figure
 from mutants.edits import edited
 from mutants.results import Group, Judgement, Wrong, digest
 
@@ -19,7 +18,12 @@ RIGHT = "alternative "  # before a right answer's name
 def unrecorded(exercise: Exercise) -> bool:
     """Whether it asks for a figure that is not recorded of the course as it is: then nobody can judge an answer."""
     figures = [newest_figure(answer["figure"]) for answer in exercise.answers.values() if answer.get("figure")]
-    return not {STALE, NOT_RECORDED}.isdisjoint(figures)
+    return not all(map(is_recorded, figures))
+
+
+def is_recorded(figure: str) -> bool:
+    """Not why there is none: `stale`, `not recorded yet`, or a verdict."""
+    return figure[0].isdigit()
 
 
 def groups() -> Iterator[Group]:
