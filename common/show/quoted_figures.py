@@ -104,15 +104,15 @@ def figure(device: str, chapter: str, title: str) -> str:
 
 def _of_profile(device: str, chapter: str, parts: re.Match[str], size: str) -> str:
     """The same of a recorded profile."""
-    is_field = OF_PROFILE.fullmatch(parts["field"])
-    fields = _profile_fields(device, chapter, parts["pair"], parts["variant"], size) if is_field else None
-    if fields is None:
+    field = OF_PROFILE.fullmatch(parts["field"])
+    fields = _profile_fields(device, chapter, parts["pair"], parts["variant"], size) if field else None
+    if not field or fields is None:
         raise UserError(f'{chapter}: "{parts[0]}" names no profile: its fields are {NAMED}')
     if isinstance(fields, str):
         return fields
-    if found := fields.get(parts["field"].removeprefix("profile ")):
+    if found := fields.get(field[1]):
         return found
-    raise UserError(f'{chapter}: "{parts[0]}": this profile has no {parts["field"].removeprefix("profile ")}')
+    raise UserError(f'{chapter}: "{parts[0]}": this profile has no {field[1]}')
 
 
 @cache

@@ -22,15 +22,19 @@ ASKING = PLAIN.replace('element."""', 'element.\n\nProblem: slow.\n\nPredict: ho
 CHAPTERS = [path.parent.name for path in sorted(ROOT.glob("ch[0-9]*/ANSWERS.md"))]  # test_skeletons names one without
 
 
+def forget():
+    """What is read of records is read once: not in a test that changes them."""
+    for remembered in (quoted_figures._results, quoted_figures._is_current, quoted_figures._profile_fields):
+        remembered.cache_clear()
+
+
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """course(text of answers.toml, **fields of the result): a chapter of one pair that asks, recorded; its folder."""
     for module in (answers_page, quoted_figures):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
-    quoted_figures._results.cache_clear()
-    quoted_figures._is_current.cache_clear()
-    quoted_figures._profile_fields.cache_clear()
+    forget()
     write_pair(tmp_path / "ch1", "double", ASKING, PLAIN)
 
     def keep(text="", **fields):
@@ -41,9 +45,7 @@ def course(tmp_path, monkeypatch):
         return tmp_path / "ch1"
 
     yield keep
-    quoted_figures._results.cache_clear()
-    quoted_figures._is_current.cache_clear()
-    quoted_figures._profile_fields.cache_clear()
+    forget()
 
 
 QUOTED = {"optimized: ratio": "2.00x", "optimized: time": "1.00 ms", "baseline: time": "2.00 ms"}
@@ -119,7 +121,7 @@ def profiled(course, tmp_path):
         about = About("ch1", "double", "optimized", "default", environment=environment, **times, **fields)
         work = [Event("k", "X", category, 0, 7, begin, length) for begin, length in ((0, 50), (60, 25))]
         profile_file.keep(Profile(about, work, COUNTERS), tmp_path / "recorded")
-        quoted_figures._profile_fields.cache_clear()
+        forget()
 
     course()
     return keep
@@ -152,7 +154,7 @@ def test_a_profile_of_code_from_which_a_row_was_carried_is_quoted(course, profil
     title = "double optimized: profile idle"
     assert quoted_figures.figure("nvidia_h200", "ch1", title) == "stale"
     course(carried=["another"])
-    quoted_figures._profile_fields.cache_clear()
+    forget()
     assert quoted_figures.figure("nvidia_h200", "ch1", title) == "25%"
 
 
