@@ -27,6 +27,7 @@ SIZES = {
     "check/fp16": {"rows": 5, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 3, "columns": 1025, "dtype": "bfloat16"},
     "check/tuned/narrow": {"rows": 131, "columns": 5},
+    "check/tuned/held": {"rows": 2, "columns": 40_001},  # two blocks and a part of one after what registers hold
     "count": {"rows": 64, "columns": 4096},
     "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32 each: larger than any L2
     "small/4096x1024": {"columns": 1024},
