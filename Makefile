@@ -10,7 +10,7 @@ LESSON = $(firstword $(wildcard notebooks/ch$(patsubst ch%,%,$(or $(CHAPTER),1))
 NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 # one thread each: of two processes on two cores, two threads each would wait for each other
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
-ALONE := $(PY) -m pytest -p no:nbval tests/engine/test_times.py tests/calibration tests/liars/test_on_gpu.py
+ALONE := $(PY) -m pytest -p no:nbval tests/engine/test_times.py tests/calibration tests/liars/test_on_gpu.py tests/hardware
 
 ifneq ($(filter lab,$(MAKECMDGOALS)),)  # before anything is installed
 ifeq ($(LESSON),)
@@ -40,20 +40,21 @@ calibrate: .venv/.ready ## does the harness measure truly on this machine? Minut
 record: .venv/.ready ## measure all that recorded/ lacks, or that is stale there, on this machine; ARGS=--help lists options
 	$(PY) -m tools record $(ARGS)
 
-# Two at a time (the rest: notebooks first, they are long); then, one after the other, those that compare times. All of
-# it runs, whatever fails.
+# Two at a time (the rest: notebooks first, they are long, and style and types beside them); of the rest then, one after
+# the other, those that compare times. All of it runs, whatever fails.
 test: .venv/.tested ## what every change must pass: five minutes on two cores
-	@$(PYTEST) -p no:nbval tests -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
+	@$(PYTEST) -p no:nbval tests -m "not rest"
 
-test-all: ## that and the rest: all sizes, notebooks, architectures, style, types, a calibration
+test-all: ## that and the rest: all sizes, notebooks, architectures, known times, style, types, a calibration
 	@$(MAKE) --no-print-directory --keep-going test rest
 
 mutants: .venv/.tested ## judge the wrong versions of lessons and exercises that are not judged yet, and keep what is said
 	cd tests && ../$(PY) -m mutants $(ARGS)
 
 rest: .venv/.tested
-	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) $(NBVAL) tests -m "rest and not alone"; two=$$?; \
-	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
+	@{ $(PY) -m ruff check . && $(PY) -m mypy; } > .venv/style.txt 2>&1 & style=$$!; \
+	$(PYTEST) $(NBVAL) tests -m "rest and not alone"; two=$$?; wait $$style; style=$$?; cat .venv/style.txt; \
+	$(ALONE) -m alone && [ $$style$$two = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answers; another's: make lab CHAPTER=2
 	@mkdir -p work 2> /dev/null && [ -w work ] || \

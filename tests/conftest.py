@@ -19,6 +19,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group("committed"))
         if item.path.suffix == ".ipynb":  # its cells share a kernel: of several processes, one runs them all
             item.add_marker(pytest.mark.xdist_group(item.path.name))
+        if item.path.suffix == ".ipynb" or item.get_closest_marker("alone"):
             item.add_marker(pytest.mark.rest)
     needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if not needs_gpu:

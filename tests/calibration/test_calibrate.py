@@ -8,6 +8,7 @@ import os
 import re
 import time
 from dataclasses import replace
+from functools import partial
 from statistics import median
 
 import psutil
@@ -16,7 +17,7 @@ import torch
 from samples import refused, wait_until
 
 from common.engine import runner
-from common.engine.runner import has_failed, run_pairs
+from common.engine.runner import FAST_BLOCKS, has_failed, run_pairs
 from common.machine.device import describe
 from common.pairs.pair import discover
 from common.pairs.pair import load as load_version
@@ -401,6 +402,8 @@ def test_a_whole_calibration(tmp_path, monkeypatch, capsys):
     gets no ratio, and every spin is as long as it is.
     """
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
+    monkeypatch.setattr(trials, "BLOCKS", FAST_BLOCKS)
+    monkeypatch.setattr(trials, "run_pairs", partial(run_pairs, fast=True))
     status = main(["calibrate", "--device", "cpu", "--runs", "1", "--record"])
     out = capsys.readouterr().out
     with capsys.disabled():

@@ -18,7 +18,7 @@ from common.machine.device import default_device, has_gpu
 from common.machine.limits import RESOURCES
 from common.pairs.contract import is_inherited
 from common.pairs.lessons import read_lessons
-from common.pairs.pair import ROOT, TUNED, Pair, discover, load
+from common.pairs.pair import ROOT, TUNED, discover, load
 from common.pairs.source import UNHASHED
 from tools.answers_page import question
 
@@ -149,21 +149,6 @@ def test_costs_are_amounts_of_known_resources(pair):
 # Right where nobody looked (that zeros would be wrong, and that all cost the same, the harness sees for itself)
 
 
-def further(pair: Pair) -> Pair:
-    """The pair with one more odd size to check than it names itself: other tails where it is wide, more where not.
-
-    One or two of something (a batch, heads) stay that many: the interpreter takes seconds for each.
-    """
-
-    def changed(value):
-        if type(value) is not int or value <= 2:
-            return value
-        return value + 2 if value > 16 else 2 * value + 1
-
-    arguments = {name: changed(value) for name, value in pair.sizes[pair.check_sizes[0]].items()}
-    return replace(pair, sizes={**pair.sizes, "check/further": arguments})
-
-
 PARTS = ("one size", "all sizes and hard values")  # the first for a pair of each chapter, the second for all
 SAMPLE = {(pair.chapter, pair.name) for folder in FOLDERS for pair in discover(folder)[-1:]}
 
@@ -171,7 +156,7 @@ SAMPLE = {(pair.chapter, pair.name) for folder in FOLDERS for pair in discover(f
 @cache
 def verified(number: int, part: str):
     """Variant -> row, of a pair that was checked on this machine at these of its sizes."""
-    pair = further(PAIRS[number])
+    pair = PAIRS[number]
     is_whole = part != PARTS[0]
     others = set() if is_whole else set(pair.check_sizes[1:])
     if not has_gpu():  # then no version runs whose tiles these are for

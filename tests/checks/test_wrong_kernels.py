@@ -90,6 +90,7 @@ WRONG = {  # the mechanism that sees it -> the text of a right version, what sta
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("guard", WRONG)
 def test_only_its_mechanism_sees_what_is_wrong(interpreter, guard, tmp_path):
     from racing import verdicts_without

@@ -61,6 +61,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(os.name == "nt", reason="no such signals")
 @pytest.mark.parametrize(("number", "said"), [(signal.SIGINT, "interrupted\n"), (signal.SIGTERM, "")])
 @pytest.mark.usefixtures("signals_as_in_a_terminal")

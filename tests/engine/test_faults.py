@@ -292,6 +292,7 @@ def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(launch, st
     wait_until(lambda: not launch.left())
 
 
+@pytest.mark.rest
 @needs_proc
 def test_a_benchmark_that_is_killed_leaves_nobody_either(launch, stuck_in):
     stuck_in({"a": None}, "--check").kill()

@@ -44,11 +44,13 @@ def judged(tmp_path, monkeypatch):
     return of
 
 
+@pytest.mark.rest
 def test_a_judge_has_its_time_for_each_case(judged):
     gates = judged("time.sleep(1.0)")
     assert [gate.text for gate in gates] == ["3 cases judged rightly"], gates
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("wait", "says"), [("while True: pass", "too slow, "), ("time.sleep(600)", "hung: ")])
 def test_the_case_is_named_in_which_it_hangs_or_is_too_slow(wait, says, judged):
     (gate,) = judged(wait)

@@ -64,6 +64,7 @@ def count(path, line):
     return multi_process.count([(path, run) for run in runs], [{"n": 6}, {"n": 9}], 3, line)
 
 
+@pytest.mark.rest
 def test_the_most_of_all_processes_is_counted(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     assert worker.call(count, tmp_path / "program.py", deadline_s=20.0) == [

@@ -83,8 +83,7 @@ def test_the_graph_replays_the_kernel_that_is_tested_here():
 
 @pytest.mark.rest
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
-@pytest.mark.parametrize("late_s", [0.0, 0.001], ids=["together", "one is late"])
-@pytest.mark.parametrize(("ranks", "n"), [(2, 1025), (3, 1)])
+@pytest.mark.parametrize(("ranks", "n", "late_s"), [(2, 1025, 0.001), (3, 1, 0.0)], ids=["one is late", "together"])
 def test_sums_in_a_row_are_right_and_equal_in_all_processes(processes, tmp_path, path, ranks, n, late_s):
     right = [sum(each) for each in zip(*(xs_of(rank, n) for rank in range(ranks)), strict=True)]
     for mine in everywhere(processes, tmp_path, n, path, late_s, ranks):
