@@ -8,7 +8,7 @@ Idea: the same pass, with two cases more:
 
     256 columns      32 threads for four rows of y and four of dy: 16 loads of 16 bytes in flight for each lane
     65,536 columns   the first 16,384 elements of y and of dy stay in registers, the rest is read again, soon enough for
-                     L2 to have it. Loads say so, as in `cached`. Of less than 32,768, all of both rows is held
+                     L2 to have it. Loads say so, as in `cached`. Rows of less than 32,768 are held whole
 
 Cost: 3 elements moved for each one, for wide rows up to 2 more from L2; a mask of rows, for the last program. What L2
 must hold, with one program on each of 132 SMs:
