@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import triton.experimental.gluon.language  # noqa: F401  imported inside, it would keep the interpreter's functions
 from torch.utils._python_dispatch import _disable_current_modes
 from triton import knobs
 from triton.runtime import interpreter

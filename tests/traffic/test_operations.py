@@ -157,6 +157,10 @@ exec(compile(source, "cell", "exec"))
 out = torch.zeros(64)
 count(copy_kernel[(1,)], x, out)
 print(out.equal(x), "__file__" in globals(), worker.call(id) > 0)
+
+# Gluon, which a launch imports, has Triton's own functions, not the interpreter's
+import triton.experimental.gluon.language as gl
+print(gl.exp2.__wrapped__.__globals__["__name__"])
 """
 
 
@@ -165,4 +169,5 @@ def test_counting_in_a_fresh_process_imports_no_compiler_and_does_not_keep_a_chi
     """What is first compiled meanwhile is counted as it is written."""
     pytest.importorskip("triton")
     done = subprocess.run([sys.executable, "-c", FRESH], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["torch.mul", "torch.add", "torch.relu", "True", "True", "False", "True"], done.stderr
+    said = "torch.mul torch.add torch.relu True True False True triton.language.core"
+    assert " ".join(done.stdout.split()) == said, done.stderr
